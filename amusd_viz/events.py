@@ -1,0 +1,304 @@
+"""What can happen in a run: a closed union of frozen types, discriminated by ``kind``.
+
+A run is a header and a stream of these events. The engine, the simulator, the stepper and a recorded
+file are four sources of the same stream; every view is a reader of it.
+
+Times are integer nanoseconds on one monotonic clock shared by all processes of a run, zero at the
+run's start. Positions count output tokens from 0. ``at`` of an event is the moment it is known:
+the end of a span, the time of anything else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+import msgspec
+
+from amusd_viz.protocol.messages import Fate
+from amusd_viz.protocol.target import Extra, Finish
+
+SCHEMA_VERSION = 1
+"""Raised whenever a reader of the previous version would misread a file."""
+
+
+class Side(StrEnum):
+    """Which of the two models, its device and its half of the protocol."""
+
+    DRAFT = "draft"
+    TARGET = "target"
+
+
+class Wait(StrEnum):
+    """Why a device stood still."""
+
+    PROPOSALS = "proposals"
+    """The target waits for the draft."""
+    RUN_AHEAD_LIMIT = "run_ahead_limit"
+    """The draft is as far ahead as it may be (in synchronous decoding: it is the target's turn)."""
+    FIRST_COMMIT = "first_commit"
+    """Synchronous decoding: the draft waits for the target's prefill."""
+    END_TOKEN = "end_token"
+    """The draft proposed an end token."""
+    LENGTH_LIMIT = "length_limit"
+    """The draft has proposed up to the last position of the output."""
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    pass
+
+
+class Candidate(msgspec.Struct, frozen=True, array_like=True):
+    """One of a model's most probable tokens at a position."""
+
+    token: int
+    text: str
+    probability: float
+
+
+# -- the header ------------------------------------------------------------------------------
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How the target chooses a token; temperature 0 is greedy. ``top_k`` 0 and ``top_p`` 1 are off."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two models as it ran."""
+
+    name: str
+    description: str = ""
+    parameters: int = 0
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a model ran: ``name`` as given (``cpu:0``), ``label`` for people (``CPU core 0``)."""
+
+    name: str
+    label: str
+
+
+class Numerics(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that may change the last bit of the target's logits.
+
+    Outputs are claimed and checked to be identical only between runs of one key.
+    """
+
+    dtype: str
+    kernel: str
+    rows: int
+    cache_length: int
+    threads: int
+    device: str
+
+
+class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="header"):
+    """What a run was: everything but the events."""
+
+    schema: int = SCHEMA_VERSION
+    source: Literal["measured", "simulated"]
+    method: str
+    policy: str = ""
+    """Name of the target's window policy; empty where nothing is proposed."""
+    run_ahead: str = ""
+    """Name of the draft's policy, such as ``constant(16)`` or ``lookahead(4)``."""
+    max_new_tokens: int
+    sampling: Sampling = Sampling()
+    end_tokens: tuple[int, ...] = ()
+    pair: str = ""
+    draft: Model | None = None
+    target: Model
+    draft_device: Device | None = None
+    target_device: Device
+    numerics: Numerics | None = None
+    """``None`` in simulated runs."""
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    created: str = ""
+    """UTC, ISO 8601."""
+    prompt: str = ""
+    prompt_ids: tuple[int, ...] = ()
+    notes: dict[str, str] = {}
+    """Free remarks, such as the settings of a simulation."""
+
+
+# -- the events ------------------------------------------------------------------------------
+
+
+class Span(_Record, frozen=True, kw_only=True):
+    """Something that takes time on one device: from ``start`` to ``end`` (ns)."""
+
+    start: int
+    end: int
+
+    @property
+    def at(self) -> int:
+        return self.end
+
+
+class Instant(_Record, frozen=True, kw_only=True):
+    """Something that happens at ``t`` (ns)."""
+
+    t: int
+
+    @property
+    def at(self) -> int:
+        return self.t
+
+
+class Prefill(Span, frozen=True, kw_only=True, tag="prefill"):
+    """A model read the ``tokens`` prompt tokens."""
+
+    side: Side
+    tokens: int
+
+
+class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
+    """The draft proposed ``token`` at ``position`` of its current ``branch``."""
+
+    side: ClassVar[Side] = Side.DRAFT
+    drafter: str = "draft"
+    branch: int
+    position: int
+    token: int
+    text: str = ""
+    probability: float | None = None
+    alternatives: tuple[Candidate, ...] = ()
+    unsure: bool = False
+    parent: int | None = None
+    """Index of the parent among the proposals of a tree; ``None`` in a chain."""
+
+
+class Received(Instant, frozen=True, kw_only=True, tag="received"):
+    """A message arrived: proposals at the target, a commit of ``count`` tokens at the draft."""
+
+    side: Side
+    branch: int
+    """Of the proposals; at the draft, its branch when the commit arrived."""
+    position: int
+    count: int = 1
+
+
+class Dropped(Instant, frozen=True, kw_only=True, tag="dropped"):
+    """A proposal left the target's side unaccepted."""
+
+    side: ClassVar[Side] = Side.TARGET
+    branch: int
+    position: int
+    fate: Fate
+
+
+class VerifyStarted(Instant, frozen=True, kw_only=True, tag="verify_started"):
+    """The target began to judge ``tokens``, the first of which stands at ``position``."""
+
+    side: ClassVar[Side] = Side.TARGET
+    branch: int
+    position: int
+    tokens: tuple[int, ...] = ()
+
+
+class Verified(Span, frozen=True, kw_only=True, tag="verified"):
+    """The target judged a window and committed tokens from ``position`` on.
+
+    ``committed`` are the ``accepted`` leading proposals and, unless the run was cut before it, one
+    token of kind ``extra``. ``probabilities[i]`` is the target's for the i-th proposal of the
+    window, ``alternatives[i]`` its best candidates there; both are as long as what was judged.
+    """
+
+    side: ClassVar[Side] = Side.TARGET
+    branch: int
+    position: int
+    proposals: int
+    """Size of the window."""
+    accepted: int
+    committed: tuple[int, ...]
+    texts: tuple[str, ...] = ()
+    extra: Extra
+    probabilities: tuple[float, ...] = ()
+    alternatives: tuple[tuple[Candidate, ...], ...] = ()
+
+
+class RolledBack(Instant, frozen=True, kw_only=True, tag="rolled_back"):
+    """The draft heard a commit that contradicts it: it discards ``discarded`` from ``position`` on.
+
+    ``length`` is how many tokens it believed in before; ``branch`` is the new one it starts.
+    """
+
+    side: ClassVar[Side] = Side.DRAFT
+    branch: int
+    position: int
+    length: int
+    adopted: tuple[int, ...]
+    discarded: tuple[int, ...]
+
+
+class CarriedOn(Instant, frozen=True, kw_only=True, tag="carried_on"):
+    """The draft heard a commit it agrees with; it knows ``known`` tokens to be committed."""
+
+    side: ClassVar[Side] = Side.DRAFT
+    known: int
+
+
+class FastForwarded(Instant, frozen=True, kw_only=True, tag="fast_forwarded"):
+    """The draft was behind the target and adopted what it lacked, from ``position`` on."""
+
+    side: ClassVar[Side] = Side.DRAFT
+    position: int
+    adopted: tuple[int, ...]
+
+
+class Waited(Span, frozen=True, kw_only=True, tag="waited"):
+    """A device stood still for a reason."""
+
+    side: Side
+    reason: Wait
+
+
+class Finished(Instant, frozen=True, kw_only=True, tag="finished"):
+    """The run ended with ``tokens`` output tokens."""
+
+    side: ClassVar[Side] = Side.TARGET
+    reason: Finish
+    tokens: int
+
+
+class Failed(Instant, frozen=True, kw_only=True, tag="failed"):
+    """A side failed. After a failed draft the run goes on without proposals."""
+
+    side: Side
+    what: str
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """An event of a kind this version does not know: kept as it was, and skipped by readers."""
+
+    raw: msgspec.Raw
+    kind: str
+
+    @property
+    def at(self) -> int:
+        return 0
+
+
+Event = (
+    Prefill
+    | Proposed
+    | Received
+    | Dropped
+    | VerifyStarted
+    | Verified
+    | RolledBack
+    | CarriedOn
+    | FastForwarded
+    | Waited
+    | Finished
+    | Failed
+)
+"""The closed union a writer may use."""
+
+EVENT_TYPES: tuple[type[msgspec.Struct], ...] = Event.__args__

@@ -1,0 +1,42 @@
+"""Who proposes what, what is accepted, when a branch dies: a state machine without clock or I/O.
+
+Asynchronous (AMUSD), synchronous and autoregressive decoding are three ways to drive the same two
+sides. Standard library only; this package imports nothing else of ours.
+"""
+
+from amusd_viz.protocol.cache_plan import CachePlan, plan_cache
+from amusd_viz.protocol.draft import Adoption, DraftSide, Pause
+from amusd_viz.protocol.messages import Commit, Dropped, Fate, Proposal
+from amusd_viz.protocol.policies import (
+    ConstantRunAhead,
+    Fixed,
+    RunAheadPolicy,
+    TakeTurns,
+    WindowPolicy,
+    window_policy,
+)
+from amusd_viz.protocol.target import Extra, Finish, Step, TargetSide, Verdict, Window
+
+__all__ = [
+    "Adoption",
+    "CachePlan",
+    "Commit",
+    "ConstantRunAhead",
+    "DraftSide",
+    "Dropped",
+    "Extra",
+    "Fate",
+    "Finish",
+    "Fixed",
+    "Pause",
+    "Proposal",
+    "RunAheadPolicy",
+    "Step",
+    "TakeTurns",
+    "TargetSide",
+    "Verdict",
+    "Window",
+    "WindowPolicy",
+    "plan_cache",
+    "window_policy",
+]

@@ -1,0 +1,263 @@
+"""The target side: it owns the truth, judges proposals, and never depends on the draft."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from amusd_viz.protocol.messages import Commit, Dropped, Fate, Proposal
+from amusd_viz.protocol.policies import WindowPolicy
+
+
+class Extra(StrEnum):
+    """The last token of a verdict: what the target's own choice stands for."""
+
+    CORRECTION = "correction"
+    """In place of a rejected proposal."""
+    BONUS = "bonus"
+    """After a fully accepted window of at least one proposal."""
+    PLAIN = "plain"
+    """After a window without proposals: one step of ordinary decoding."""
+    NONE = "none"
+    """The run ended inside the accepted proposals, or committed nothing."""
+
+
+class Finish(StrEnum):
+    """Why a run ended."""
+
+    END_TOKEN = "end_token"
+    LENGTH = "length"
+    STOP_CONDITION = "stop_condition"
+    STOP_REQUEST = "stop_request"
+
+
+class Step(StrEnum):
+    """What the target side wants to do next."""
+
+    VERIFY = "verify"
+    WAIT = "wait"
+    DONE = "done"
+
+
+class Window(NamedTuple):
+    """The proposals one verification looks at: the first one stands at ``position``."""
+
+    branch: int
+    position: int
+    tokens: tuple[int, ...]
+
+
+class Verdict(NamedTuple):
+    """The outcome of one verification.
+
+    ``tokens`` are newly committed from ``position`` on: the ``accepted`` leading proposals, then
+    one more of kind ``extra`` unless the run was cut before it.
+    """
+
+    position: int
+    accepted: int
+    tokens: tuple[int, ...]
+    extra: Extra
+    dropped: tuple[Dropped, ...]
+    finish: Finish | None
+
+    def commit(self, run: int) -> Commit:
+        """The message that tells the draft."""
+        return Commit(run, self.position, self.tokens, self.finish is not None)
+
+
+class TargetSide:
+    """The state of the target in one run. Pure: no clock, no tensors, no I/O.
+
+    Args:
+        run: number of the run; messages of other runs are refused.
+        max_new_tokens: exact length limit of the output, in tokens.
+        end_tokens: the output is cut after the first of these ids.
+        rows: most tokens one forward pass takes (the last committed one and the window).
+        policy: how many proposals to wait for.
+        run_ahead: the draft's limit; waiting for more would be waiting for ever.
+        is_stop: called with the committed tokens after each one; the output is cut at the first true.
+    """
+
+    def __init__(
+        self,
+        *,
+        run: int,
+        max_new_tokens: int,
+        end_tokens: Collection[int],
+        rows: int,
+        policy: WindowPolicy,
+        run_ahead: int,
+        is_stop: Callable[[Sequence[int]], bool] | None = None,
+    ) -> None:
+        self.run = run
+        self.max_new_tokens = max_new_tokens
+        self.end_tokens = frozenset(end_tokens)
+        self.rows = rows
+        self.policy = policy
+        self.run_ahead = run_ahead
+        self.is_stop = is_stop
+        self.committed: list[int] = []
+        self.pending: deque[Proposal] = deque()
+        self.window: Window | None = None
+        self.branch = 0
+        self.dead_branch = -1
+        """Every branch up to this number is dead."""
+        self.draft_lost = False
+        self.finish: Finish | None = None
+
+    # -- messages in -------------------------------------------------------------------------
+
+    def receive(self, proposal: Proposal) -> list[Dropped]:
+        """Takes in one proposal; returns those that were dropped because of it."""
+        assert proposal.run == self.run, f"proposal of run {proposal.run} in run {self.run}"
+        branch, position = proposal.branch, proposal.position
+        if self.finish:
+            return [Dropped(branch, position, Fate.UNFINISHED)]
+        if branch <= self.dead_branch:
+            return [Dropped(branch, position, Fate.TOO_LATE)]
+        assert branch >= self.branch, f"branch {branch} arrived after branch {self.branch}"
+        dropped: list[Dropped] = []
+        if branch > self.branch:
+            dropped = self._clear_pending(Fate.NEVER_JUDGED)
+            self.branch = branch
+        if position < len(self.committed):
+            if self.committed[position] == proposal.token:
+                dropped.append(Dropped(branch, position, Fate.OVERTAKEN))
+            else:
+                dropped.append(Dropped(branch, position, Fate.TOO_LATE))
+                dropped += self._kill_branch()
+            return dropped
+        expected = len(self.committed) + self._window_size() + len(self.pending)
+        assert position == expected, f"proposal at {position}, expected {expected}"
+        self.pending.append(proposal)
+        return dropped
+
+    def lose_draft(self) -> None:
+        """The draft is gone: nothing is waited for any more."""
+        self.draft_lost = True
+
+    def request_stop(self) -> Verdict | None:
+        """Ends the run with what is committed; the verdict tells the draft (``None`` if over)."""
+        if self.finish:
+            return None
+        self.finish = Finish.STOP_REQUEST
+        dropped = self._drop_window() + self._clear_pending(Fate.UNFINISHED)
+        self.window = None
+        return Verdict(len(self.committed), 0, (), Extra.NONE, tuple(dropped), self.finish)
+
+    # -- what next ---------------------------------------------------------------------------
+
+    def next_step(self) -> Step:
+        """Whether to verify now, to wait for proposals, or to leave. Verifying is always allowed."""
+        if self.finish:
+            return Step.DONE
+        return Step.VERIFY if len(self.pending) >= self.waits_for() else Step.WAIT
+
+    def waits_for(self) -> int:
+        """How many pending proposals start a verification, clipped to what can still arrive."""
+        if self.draft_lost or any(p.token in self.end_tokens for p in self.pending):
+            return 0
+        return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
+
+    def _window_limit(self) -> int:
+        return min(self.rows - 1, self.max_new_tokens - len(self.committed) - 1)
+
+    # -- verification ------------------------------------------------------------------------
+
+    def take_window(self, most: int | None = None) -> Window:
+        """Takes what is pending, up to the limit (and ``most``), for one forward pass.
+
+        The pass feeds the last committed token and the window, and gives one choice more than the
+        window has proposals. Before the first commit the pass is the prefill and takes none.
+        """
+        assert self.window is None, "a window is already out"
+        assert self.finish is None, "the run is over"
+        size = min(len(self.pending), self._window_limit()) if self.committed else 0
+        if most is not None:
+            size = min(size, most)
+        tokens = tuple(self.pending.popleft().token for _ in range(size))
+        self.window = Window(self.branch, len(self.committed), tokens)
+        return self.window
+
+    def settle(self, choices: Iterable[int]) -> Verdict:
+        """Judges the window by the target's own ``choices``, consumed only as far as needed."""
+        assert self.window is not None, "no window is out"
+        window, self.window = self.window, None
+        tokens: list[int] = []
+        accepted = 0
+        extra = Extra.NONE
+        for index, choice in zip(range(len(window.tokens) + 1), choices, strict=False):
+            tokens.append(choice)
+            if index == len(window.tokens):
+                extra = Extra.BONUS if window.tokens else Extra.PLAIN
+            elif choice == window.tokens[index]:
+                accepted += 1
+            else:
+                extra = Extra.CORRECTION
+            self.committed.append(choice)
+            self.finish = self._finish_after(choice)
+            if self.finish or extra is not Extra.NONE:
+                break
+        self.policy.judged(proposed=len(window.tokens), accepted=accepted)
+        dropped = self._fates_after(window, accepted, extra)
+        return Verdict(window.position, accepted, tuple(tokens), extra, tuple(dropped), self.finish)
+
+    def _finish_after(self, token: int) -> Finish | None:
+        if token in self.end_tokens:
+            return Finish.END_TOKEN
+        if self.is_stop is not None and self.is_stop(self.committed):
+            return Finish.STOP_CONDITION
+        if len(self.committed) >= self.max_new_tokens:
+            return Finish.LENGTH
+        return None
+
+    def _fates_after(self, window: Window, accepted: int, extra: Extra) -> list[Dropped]:
+        dropped: list[Dropped] = []
+        behind = range(window.position + accepted, window.position + len(window.tokens))
+        if extra is Extra.CORRECTION:
+            dropped.append(Dropped(window.branch, behind[0], Fate.REJECTED))
+            dropped += [Dropped(window.branch, p, Fate.AFTER_MISMATCH) for p in behind[1:]]
+            # Every earlier token of the branch was compared before its window was taken, so the
+            # draft cannot have left the branch yet.
+            assert self.branch == window.branch, "the branch changed under its own window"
+            dropped += self._kill_branch()
+        else:
+            dropped += [Dropped(window.branch, p, Fate.UNFINISHED) for p in behind]
+            dropped += self._compare_head_with_commit()
+        if self.finish:
+            dropped += self._clear_pending(Fate.UNFINISHED)
+        return dropped
+
+    def _compare_head_with_commit(self) -> list[Dropped]:
+        if not self.pending or self.pending[0].position >= len(self.committed):
+            return []
+        head = self.pending.popleft()
+        if head.token == self.committed[head.position]:
+            return [Dropped(head.branch, head.position, Fate.OVERTAKEN)]
+        return [Dropped(head.branch, head.position, Fate.CONTRADICTED), *self._kill_branch()]
+
+    # -- dropping ----------------------------------------------------------------------------
+
+    def _kill_branch(self) -> list[Dropped]:
+        self.dead_branch = self.branch
+        return self._clear_pending(Fate.NEVER_JUDGED)
+
+    def _clear_pending(self, fate: Fate) -> list[Dropped]:
+        dropped = [Dropped(p.branch, p.position, fate) for p in self.pending]
+        self.pending.clear()
+        return dropped
+
+    def _drop_window(self) -> list[Dropped]:
+        if self.window is None:
+            return []
+        window = self.window
+        return [
+            Dropped(window.branch, window.position + i, Fate.UNFINISHED)
+            for i in range(len(window.tokens))
+        ]
+
+    def _window_size(self) -> int:
+        return len(self.window.tokens) if self.window else 0

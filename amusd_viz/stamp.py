@@ -1,0 +1,94 @@
+"""From outcomes of the protocol to stamped events: shared by every driver.
+
+The protocol has no clock. A driver (engine, simulator, stepper) says when something happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from amusd_viz import events as ev
+from amusd_viz.protocol import Adoption, Commit, DraftSide, Pause, Proposal, Verdict, Window
+from amusd_viz.protocol import Dropped as DroppedProposal
+
+WAIT_OF_PAUSE = {
+    Pause.RUN_AHEAD_LIMIT: ev.Wait.RUN_AHEAD_LIMIT,
+    Pause.FIRST_COMMIT: ev.Wait.FIRST_COMMIT,
+    Pause.END_TOKEN: ev.Wait.END_TOKEN,
+    Pause.LENGTH_LIMIT: ev.Wait.LENGTH_LIMIT,
+}
+"""How a paused draft's waiting is recorded."""
+
+
+def proposal_received(
+    t: int, proposal: Proposal, dropped: Iterable[DroppedProposal]
+) -> list[ev.Event]:
+    """The target took in one proposal at ``t`` ns."""
+    arrival = ev.Received(
+        t=t, side=ev.Side.TARGET, branch=proposal.branch, position=proposal.position
+    )
+    return [arrival, *proposals_dropped(t, dropped)]
+
+
+def proposals_dropped(t: int, dropped: Iterable[DroppedProposal]) -> list[ev.Event]:
+    return [ev.Dropped(t=t, branch=d.branch, position=d.position, fate=d.fate) for d in dropped]
+
+
+def commit_heard(
+    t: int, commit: Commit, adoption: Adoption, draft: DraftSide, branch_before: int
+) -> list[ev.Event]:
+    """The draft took in one commit at ``t`` ns and did what ``adoption`` says."""
+    arrival = ev.Received(
+        t=t,
+        side=ev.Side.DRAFT,
+        branch=branch_before,
+        position=commit.position,
+        count=len(commit.tokens),
+    )
+    if adoption.kind == "rolled_back":
+        outcome: ev.Event = ev.RolledBack(
+            t=t,
+            branch=draft.branch,
+            position=adoption.position,
+            length=adoption.position + len(adoption.discarded),
+            adopted=adoption.adopted,
+            discarded=adoption.discarded,
+        )
+    elif adoption.kind == "fast_forwarded":
+        outcome = ev.FastForwarded(t=t, position=adoption.position, adopted=adoption.adopted)
+    else:
+        outcome = ev.CarriedOn(t=t, known=draft.known)
+    return [arrival, outcome]
+
+
+def verify_started(t: int, window: Window) -> ev.VerifyStarted:
+    return ev.VerifyStarted(
+        t=t, branch=window.branch, position=window.position, tokens=window.tokens
+    )
+
+
+def verdict_reached(
+    start: int,
+    end: int,
+    window: Window,
+    verdict: Verdict,
+    *,
+    texts: Sequence[str] = (),
+    probabilities: Sequence[float] = (),
+    alternatives: Sequence[tuple[ev.Candidate, ...]] = (),
+) -> list[ev.Event]:
+    """The target judged ``window`` from ``start`` to ``end`` ns; what follows from it."""
+    verified = ev.Verified(
+        start=start,
+        end=end,
+        branch=window.branch,
+        position=window.position,
+        proposals=len(window.tokens),
+        accepted=verdict.accepted,
+        committed=verdict.tokens,
+        texts=tuple(texts),
+        extra=verdict.extra,
+        probabilities=tuple(probabilities),
+        alternatives=tuple(alternatives),
+    )
+    return [verified, *proposals_dropped(end, verdict.dropped)]
