@@ -1,0 +1,107 @@
+"""Which token a model takes: one rule for greedy decoding and sampling, for draft and target.
+
+The token at a position is ``argmax(processed logits + noise(seed, position))``. The noise is zero
+when greedy and Gumbel otherwise, drawn from a counter-based generator over (seed, position, token),
+so it is the same in every process and on every device. A proposal is accepted iff it equals the
+target's own choice, hence the output equals seeded autoregressive sampling exactly, whatever the
+schedule (drafter-invariant coupling, arXiv 2408.07978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import torch
+from transformers import (
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from amusd_viz.events import Sampling
+
+
+@lru_cache(maxsize=64)
+def gumbel_noise(seed: int, position: int, vocabulary: int) -> np.ndarray:
+    """Gumbel noise for one output position, float64 of shape ``(vocabulary,)``.
+
+    A larger vocabulary (padding) only appends values: token ids keep their noise.
+    """
+    counter = np.array([0, position, 0, 0], dtype=np.uint64)
+    uniform = np.random.Generator(np.random.Philox(key=seed, counter=counter)).random(vocabulary)
+    uniform += 2.0**-54  # random() may give an exact 0
+    np.log(uniform, out=uniform)
+    np.negative(uniform, out=uniform)
+    np.log(uniform, out=uniform)
+    return np.negative(uniform, out=uniform)
+
+
+class TokenChooser:
+    """Chooses tokens from logits rows and tells the probabilities behind a choice.
+
+    Args:
+        sampling: temperature, top-k, top-p and seed of the run.
+        vocabulary: number of real token ids; logits of padding ids beyond it are cut off.
+    """
+
+    def __init__(self, sampling: Sampling, vocabulary: int) -> None:
+        self.sampling = sampling
+        self.vocabulary = vocabulary
+        self.greedy = sampling.temperature == 0
+        self._processors = _processors(sampling)
+
+    def processed(self, logits: torch.Tensor, prefix: Sequence[int]) -> np.ndarray:
+        """The scores behind a choice, float32 of shape ``(vocabulary,)``.
+
+        Args:
+            logits: one row of a forward pass, shape ``(padded vocabulary,)``, on any device.
+            prefix: all tokens before the position, prompt included.
+        """
+        row = logits[: self.vocabulary].float().cpu()
+        if self._processors:
+            ids = torch.tensor([prefix], dtype=torch.long)
+            row = self._processors(ids, row.unsqueeze(0)).squeeze(0)
+        return row.numpy()
+
+    def choose(self, scores: np.ndarray, position: int) -> int:
+        """The token at output ``position``, from processed ``scores``; ties go to the lowest id."""
+        if self.greedy:
+            return int(scores.argmax())
+        noise = gumbel_noise(self.sampling.seed, position, self.vocabulary)
+        return int((scores.astype(np.float64) + noise).argmax())
+
+
+def _processors(sampling: Sampling) -> LogitsProcessorList:
+    """transformers' processors define the result; their order is that of ``generate``."""
+    processors = LogitsProcessorList()
+    if sampling.temperature == 0:
+        return processors
+    if sampling.temperature != 1:
+        processors.append(TemperatureLogitsWarper(sampling.temperature))
+    if sampling.top_k:
+        processors.append(TopKLogitsWarper(sampling.top_k))
+    if sampling.top_p < 1:
+        processors.append(TopPLogitsWarper(sampling.top_p))
+    return processors
+
+
+BEST = 5
+"""How many candidates of a position are recorded."""
+
+
+def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[int, float]]]:
+    """What is recorded of a choice: the probability of ``token``, and the best ids with theirs.
+
+    Probabilities are those of the distribution sampled from (of the plain softmax when greedy).
+    """
+    top = np.argpartition(scores, -BEST)[-BEST:] if len(scores) > BEST else np.arange(len(scores))
+    top = top[np.argsort(-scores[top], kind="stable")]
+    highest = scores[top[0]]
+    weights = scores - highest
+    np.exp(weights, out=weights)
+    total = float(weights.sum())
+    chances = [(int(i), round(float(weights[i]) / total, 5)) for i in top]
+    return round(float(weights[token]) / total, 5), chances
