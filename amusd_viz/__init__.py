@@ -1,0 +1,77 @@
+"""See, step through and measure asynchronous speculative decoding (AMUSD, arXiv 2410.17375).
+
+This is all that a notebook imports. Reading and showing recordings needs no torch and is here at
+once; what needs an engine, a browser widget or a plot is imported when it is first asked for.
+
+    from amusd_viz import Theater, Trace, decode, recording
+
+    Theater(recording("amusd"))                        # a recorded run, on any machine
+    run = decode("Why is the sky blue?", method="amusd")  # needs: pip install "amusd-viz[engine]"
+    Theater(run.trace)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from amusd_viz import errors
+from amusd_viz.errors import AmusdVizError
+from amusd_viz.trace import Trace
+
+if TYPE_CHECKING:
+    from amusd_viz.comparison import Comparison, compare, decode
+    from amusd_viz.engine import Run, Session
+    from amusd_viz.paths import recording, recordings
+    from amusd_viz.views.theater import Theater
+
+    __version__: str
+
+__all__ = [
+    "AmusdVizError",
+    "Comparison",
+    "Run",
+    "Session",
+    "Theater",
+    "Trace",
+    "__version__",
+    "compare",
+    "decode",
+    "errors",
+    "recording",
+    "recordings",
+]
+
+_HOMES = {
+    "Comparison": "amusd_viz.comparison",
+    "Run": "amusd_viz.engine",
+    "Session": "amusd_viz.engine",
+    "Theater": "amusd_viz.views.theater",
+    "compare": "amusd_viz.comparison",
+    "decode": "amusd_viz.comparison",
+    "recording": "amusd_viz.paths",
+    "recordings": "amusd_viz.paths",
+}
+"""Where each name that is imported when first asked for lives."""
+
+_NEEDS_ENGINE = {"Run", "Session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("amusd-viz")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'amusd_viz' has no attribute {name!r}")
+    if name in _NEEDS_ENGINE:
+        from amusd_viz.extras import need_engine
+
+        need_engine()
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -38,8 +38,8 @@ class _Checker:
 
     def __init__(self, *, draft_failed: bool) -> None:
         self.draft_failed = draft_failed
-        self.clock = {side: 0 for side in ev.Side}
-        self.busy_until = {side: 0 for side in ev.Side}
+        self.clock = dict.fromkeys(ev.Side, 0)
+        self.busy_until = dict.fromkeys(ev.Side, 0)
         self.proposed: dict[tuple[int, int], int] = {}
         self.ended: set[tuple[int, int]] = set()
         self.committed: list[int] = []
