@@ -61,7 +61,9 @@ class CausalLM:
         while len(feed) > self.rows:
             self._forward(feed[: self.rows], self.rows, 1)
             del feed[: self.rows]
-        assert wanted <= len(feed), f"{len(window)} proposals and a prefix do not fit {self.rows} rows"
+        assert wanted <= len(feed), (
+            f"{len(window)} proposals and a prefix do not fit {self.rows} rows"
+        )
         return self._forward(feed, self.rows, wanted)
 
     def _forward(self, feed: list[int], rows: int, wanted: int) -> torch.Tensor:

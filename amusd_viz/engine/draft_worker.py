@@ -1,0 +1,133 @@
+"""The draft's half of a run, with a real model: propose, hear, roll back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from amusd_viz import events as ev
+from amusd_viz import stamp
+from amusd_viz.engine.mailbox import CommitReceiver, ProposalSender
+from amusd_viz.engine.orders import ABORT, RunOrder
+from amusd_viz.engine.recorder import Recorder
+from amusd_viz.engine.waiting import wait_until
+from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.protocol import DraftSide, Pause
+
+
+class DraftRun:
+    """One run of the draft. Never decides anything about the output: it only proposes.
+
+    Args:
+        lm: the model, on its device.
+        order: what to decode.
+        proposals, commits, flags: the run's shared memory.
+        recorder: where events go.
+        vocabulary: number of real token ids.
+    """
+
+    def __init__(
+        self,
+        lm: CausalLM,
+        order: RunOrder,
+        *,
+        proposals: Any,
+        commits: Any,
+        flags: Any,
+        recorder: Recorder,
+        vocabulary: int,
+    ) -> None:
+        settings = order.settings
+        self.lm = lm
+        self.order = order
+        self.outbox = ProposalSender(proposals)
+        self.inbox = CommitReceiver(commits)
+        self.flags = flags
+        self.recorder = recorder
+        self.chooser = TokenChooser(settings.sampling, vocabulary)
+        self.side = DraftSide(
+            run=order.run,
+            max_new_tokens=settings.max_new_tokens,
+            end_tokens=order.end_tokens,
+            run_ahead=settings.run_ahead_policy(),
+        )
+        self._steps = 0
+
+    def play(self) -> None:
+        """Runs until the target says that it is done, or the run is aborted."""
+        start = self.recorder.now()
+        first = self.lm.prefill(self.order.prompt_ids)
+        end = self.recorder.now()
+        self.recorder.add(
+            ev.Prefill(start=start, end=end, side=ev.Side.DRAFT, tokens=len(self.order.prompt_ids))
+        )
+        while not self._over():
+            self._hear()
+            paused = self.side.pause()
+            if paused is None and self.outbox.has_room():
+                self._propose(None if self.side.tokens else first)
+                self.recorder.flush_if_due()
+            elif paused is not Pause.DONE:
+                self._wait(paused or Pause.RUN_AHEAD_LIMIT)
+        self.recorder.flush()
+
+    def _over(self) -> bool:
+        return self.side.done or self._aborted()
+
+    def _aborted(self) -> bool:
+        return self.flags[ABORT] == self.order.run
+
+    def _hear(self) -> None:
+        for commit in self.inbox.receive():
+            branch = self.side.branch
+            adoption = self.side.hear(commit)
+            t = self.recorder.now()
+            self.recorder.extend(stamp.commit_heard(t, commit, adoption, self.side, branch))
+
+    def _propose(self, logits: Any) -> None:
+        """One step of the model; ``logits`` are those of the prefill before the first token."""
+        start = self.recorder.now()
+        self._delay()
+        side = self.side
+        prefix = [*self.order.prompt_ids, *side.tokens]
+        if logits is None:
+            logits = self.lm.logits_after(prefix)[0]
+        scores = self.chooser.processed(logits, prefix)
+        token = self.chooser.choose(scores, len(side.tokens))
+        threshold = self.order.settings.unsure_below
+        unsure = threshold > 0 and best_candidates(scores, token)[0] < threshold
+        proposal = side.propose(token, unsure=unsure)
+        end = self.recorder.now()
+        self.outbox.send(proposal)
+        probability, best = best_candidates(scores, token)
+        self.recorder.add(
+            ev.Proposed(
+                start=start,
+                end=end,
+                branch=proposal.branch,
+                position=proposal.position,
+                token=token,
+                probability=probability,
+                alternatives=tuple(ev.Candidate(i, "", p) for i, p in best),
+                unsure=unsure,
+            )
+        )
+
+    def _wait(self, paused: Pause) -> None:
+        self.recorder.flush()
+        start = self.recorder.now()
+        wait_until(lambda: self.inbox.waiting() or self._aborted() or self._may_send(paused))
+        reason = stamp.WAIT_OF_PAUSE[paused]
+        self.recorder.add(
+            ev.Waited(start=start, end=self.recorder.now(), side=ev.Side.DRAFT, reason=reason)
+        )
+
+    def _may_send(self, paused: Pause) -> bool:
+        """A full mailbox is the one wait that ends without a commit."""
+        return self.side.pause() is None and self.outbox.has_room()
+
+    def _delay(self) -> None:
+        if delays := self.order.settings.delays[0]:
+            time.sleep(delays[self._steps % len(delays)])
+            self._steps += 1

@@ -1,0 +1,311 @@
+"""Two warm models on two devices: open a session once, decode as often as you like."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import threading
+import time
+import weakref
+from typing import Any
+
+from amusd_viz import events as ev
+from amusd_viz.engine import mailbox
+from amusd_viz.engine.devices import device_pair
+from amusd_viz.engine.header import run_header
+from amusd_viz.engine.orders import (
+    ABORT,
+    DRAFT_LOST,
+    STOP,
+    Birth,
+    Happened,
+    Report,
+    RunOrder,
+    RunOver,
+    new_flags,
+)
+from amusd_viz.engine.run import Run, elapsed_ns
+from amusd_viz.engine.settings import RunSettings, check_fits
+from amusd_viz.engine.worker_process import CONTEXT, WorkerProcess
+from amusd_viz.errors import EngineError, SettingError, WorkerDiedError
+from amusd_viz.models.memory import check_memory
+from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.models.tokens import Tokens
+
+log = logging.getLogger("amusd_viz")
+
+ROWS = 8
+"""Rows of every target pass: the last committed token and up to seven proposals."""
+CACHE_STEP = 256
+"""Cache lengths are multiples of this, so that most runs share one shape."""
+PATIENCE_S = 5.0
+"""How long a draft may go on after its target has finished before it is taken for hung."""
+
+
+class Session:
+    """Starts two worker processes, loads each model once and keeps both warm.
+
+    Use it as a context manager, or call :meth:`close`. Workers also leave when their parent does.
+
+    Args:
+        pair: name of a pair (``"twin"``, ``"twin8"``); or name both models with ``draft`` and
+            ``target`` (a folder, a hub name; the draft may be ``"twin"`` of any target).
+        draft_device, target_device: ``"cpu:0"``, ``"cpu:0-3"``, ``"cuda:1"``; chosen if not given.
+        dtype: ``"bf16"`` or ``"fp32"``; by default bf16 where the target's device has it natively.
+        rows: rows of every target pass; windows hold up to ``rows - 1`` proposals.
+
+    Raises:
+        SettingError, DeviceError, ModelError, PairError: what cannot work, before it is tried.
+        WorkerDiedError: a model could not be loaded.
+    """
+
+    def __init__(
+        self,
+        pair: str | None = None,
+        draft_device: str | None = None,
+        target_device: str | None = None,
+        dtype: str | None = None,
+        *,
+        draft: str | None = None,
+        target: str | None = None,
+        rows: int = ROWS,
+    ) -> None:
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= 64:
+            raise SettingError(f"rows is {rows!r}; it must be a whole number between 2 and 64")
+        if dtype not in (None, "bf16", "fp32", "fp16"):
+            raise SettingError(f"dtype {dtype!r} is unknown; use bf16, fp32 or fp16")
+        self.devices = dict(zip(ev.Side, device_pair(draft_device, target_device), strict=True))
+        self.pair = resolve_pair(pair, draft=draft, target=target)
+        self.rows = rows
+        self._dtype = dtype
+        self.tokens = Tokens(self.pair.target.folder)
+        log.info(check_memory(self.pair, dtype))
+        self._proposals = mailbox.ring(CONTEXT)
+        self._commits = mailbox.ring(CONTEXT)
+        self._flags = new_flags(CONTEXT)
+        self._lock = threading.RLock()
+        self._workers: dict[ev.Side, WorkerProcess] = {}
+        self._run: Run | None = None
+        self._number = 0
+        self._clock = 0
+        self._closed = False
+        _open_sessions.add(self)
+        try:
+            self._start_workers(ev.Side)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        places = ", ".join(f"{side} on {device.name}" for side, device in self.devices.items())
+        state = ", closed" if self._closed else ""
+        return f"Session({self.pair.name}: {places}, {self.rows} rows{state})"
+
+    def close(self) -> None:
+        """Ends both workers; a run still going on is stopped. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._flags[STOP] = self._flags[ABORT] = self._number
+        for worker in self._workers.values():
+            worker.close()
+        _open_sessions.discard(self)
+
+    # -- decoding ----------------------------------------------------------------------------
+
+    def decode(
+        self,
+        prompt: str,
+        method: str = "amusd",
+        *,
+        max_new_tokens: int = 128,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        policy: str = "paper",
+        lookahead: int = 4,
+        run_ahead: int = 16,
+        chat: bool | None = None,
+        **more: Any,
+    ) -> Run:
+        """Starts a run and returns it at once; a run still going on is stopped first.
+
+        Args:
+            prompt: what to continue or, with a chat model, to answer.
+            method: ``"autoregressive"``, ``"synchronous"`` or ``"amusd"``.
+            max_new_tokens: exact length limit of the output, in tokens.
+            temperature: 0 is greedy; otherwise seeded sampling, which no schedule can change.
+            top_k, top_p: keep only the likeliest tokens; 0 and 1 keep all.
+            seed: of the sampling.
+            policy: how many proposals the target waits for (amusd).
+            lookahead: proposals a round (synchronous).
+            run_ahead: how far ahead the draft may go (amusd).
+            chat: put the prompt as a user's message; by default if the model has a template.
+            more: further fields of :class:`~amusd_viz.engine.settings.RunSettings`.
+
+        Raises:
+            PromptError, SettingError: what is wrong with the request.
+            EngineError: the session is closed, or a worker could not be started again.
+        """
+        sampling = ev.Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        settings = RunSettings(
+            method=method,
+            max_new_tokens=max_new_tokens,
+            sampling=sampling,
+            policy=policy,
+            lookahead=lookahead,
+            run_ahead=run_ahead,
+            **more,
+        )
+        settings.check_rows(self.rows)
+        prompt_ids = self.tokens.encode(prompt, chat=chat)
+        check_fits(len(prompt_ids), max_new_tokens, self.tokens.context)
+        if self._closed:
+            raise EngineError("this session is closed; open a new one")
+        self._end_current_run()
+        sides = tuple(ev.Side) if settings.uses_draft else (ev.Side.TARGET,)
+        self._start_workers(sides)
+        return self._begin(prompt, prompt_ids, settings, sides)
+
+    def _begin(
+        self,
+        prompt: str,
+        prompt_ids: list[int],
+        settings: RunSettings,
+        sides: tuple[ev.Side, ...],
+    ) -> Run:
+        ready = {side: self._workers[side].ready.result() for side in sides}
+        cache_length = self._cache_length(len(prompt_ids) + settings.max_new_tokens)
+        header = run_header(
+            self, settings, ready, prompt=prompt, prompt_ids=prompt_ids, cache_length=cache_length
+        )
+        with self._lock:
+            # Both workers are idle, so the mailboxes may be emptied and the run numbers reused.
+            mailbox.clear(self._proposals)
+            mailbox.clear(self._commits)
+            self._number = self._number % mailbox.RUNS + 1
+            self._flags[:] = [0] * len(self._flags)
+            number = self._number
+            run = Run(header, self.tokens, sides, lambda: self._set_flag(STOP, number))
+            self._run = run
+            self._clock = time.perf_counter_ns()
+            order = RunOrder(
+                run=number,
+                clock=self._clock,
+                prompt_ids=tuple(prompt_ids),
+                end_tokens=tuple(sorted(self.tokens.end_tokens)),
+                cache_length=cache_length,
+                settings=settings,
+            )
+            for side in sides:
+                self._workers[side].order(order)
+                # It may have died between the check and now; its reader has come and gone then.
+                if not self._workers[side].alive():
+                    self._lost(self._workers[side])
+        return run
+
+    def _cache_length(self, tokens: int) -> int:
+        return -(-(tokens + self.rows) // CACHE_STEP) * CACHE_STEP
+
+    def _end_current_run(self) -> None:
+        run = self._run
+        if run is None or run.done:
+            return
+        run.stop()
+        with contextlib.suppress(EngineError):
+            run.wait()
+
+    def _set_flag(self, which: int, run: int) -> None:
+        with self._lock:
+            if run == self._number:
+                self._flags[which] = run
+
+    # -- workers -----------------------------------------------------------------------------
+
+    def _start_workers(self, sides: Any) -> None:
+        """Starts the workers that are missing and waits until their models are loaded."""
+        for side in sides:
+            worker = self._workers.get(side)
+            if worker is None or not worker.alive():
+                self._workers[side] = WorkerProcess(
+                    self._birth(side), self._on_report, self._on_gone
+                )
+        for side in sides:
+            self._workers[side].ready.result()
+
+    def _birth(self, side: ev.Side) -> Birth:
+        source: ModelSource = self.pair.draft if side is ev.Side.DRAFT else self.pair.target
+        return Birth(
+            side=side,
+            source=source,
+            device=self.devices[side],
+            dtype=self._dtype,
+            rows=self.rows,
+            vocabulary=self.tokens.vocabulary,
+            orders=None,  # type: ignore[arg-type]
+            reports=None,  # type: ignore[arg-type]
+            proposals=self._proposals,
+            commits=self._commits,
+            flags=self._flags,
+        )
+
+    def _on_report(self, side: ev.Side, report: Report) -> None:
+        with self._lock:
+            run, current = self._run, self._number
+        if run is None or getattr(report, "run", None) != current:
+            return
+        if isinstance(report, Happened):
+            run.happened(report.events)
+        elif isinstance(report, RunOver):
+            run.side_over(side)
+            if side is ev.Side.TARGET and run.waits_for(ev.Side.DRAFT):
+                timer = threading.Timer(PATIENCE_S, self._give_up_draft, [run])
+                timer.daemon = True
+                timer.start()
+
+    def _give_up_draft(self, run: Run) -> None:
+        """Kills a draft that does not end its half of a finished run."""
+        if run.waits_for(ev.Side.DRAFT):
+            self._workers[ev.Side.DRAFT].kill()
+
+    def _on_gone(self, worker: WorkerProcess) -> None:
+        if not self._closed:
+            with self._lock:
+                self._lost(worker)
+
+    def _lost(self, worker: WorkerProcess) -> None:
+        """A worker is gone; if it was in a run, the run must know."""
+        run, side = self._run, worker.side
+        if run is None or not run.waits_for(side) or self._workers.get(side) is not worker:
+            return
+        why = worker.why_gone()
+        failed = ev.Failed(t=elapsed_ns(self._clock), side=side, what=why)
+        run.happened([failed])
+        if side is ev.Side.DRAFT:
+            self._flags[DRAFT_LOST] = self._number
+            run.side_over(side)
+        else:
+            self._flags[ABORT] = self._number
+            run.fail(
+                WorkerDiedError(
+                    f"the target model is gone: {why}. The run is lost; the next decode starts the "
+                    "worker again"
+                )
+            )
+
+
+_open_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open_sessions() -> None:
+    for session in list(_open_sessions):
+        session.close()

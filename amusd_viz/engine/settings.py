@@ -1,0 +1,126 @@
+"""What one run is asked to do, checked before anything is started."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from amusd_viz import events as ev
+from amusd_viz.engine.mailbox import MAX_POSITIONS, SLOTS
+from amusd_viz.errors import PromptError, SettingError
+from amusd_viz.protocol import (
+    ConstantRunAhead,
+    Fixed,
+    RunAheadPolicy,
+    TakeTurns,
+    WindowPolicy,
+    window_policy,
+)
+
+METHODS = ("autoregressive", "synchronous", "amusd")
+MOST_RUN_AHEAD = SLOTS // 4
+_GREEDY = ev.Sampling()
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How to decode one prompt.
+
+    Attributes:
+        method: ``"autoregressive"`` (target alone), ``"synchronous"`` (draft and target take
+            turns) or ``"amusd"`` (both run all the time).
+        max_new_tokens: exact length limit of the output.
+        sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
+        policy: how many proposals the target waits for (amusd): ``"paper"``, ``"eager"``,
+            ``"fixed(3)"``.
+        lookahead: proposals a round (synchronous).
+        run_ahead: how far past the last committed token the draft may go (amusd).
+        unsure_below: proposals of lower probability carry the ``unsure`` flag.
+        delays: seconds each side sleeps before a step, for tests of the schedule.
+    """
+
+    method: str = "amusd"
+    max_new_tokens: int = 128
+    sampling: ev.Sampling = _GREEDY
+    policy: str = "paper"
+    lookahead: int = 4
+    run_ahead: int = 16
+    unsure_below: float = 0.0
+    delays: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    """(of the draft, of the target): step i sleeps for entry ``i % len``."""
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SettingError(
+                f"method {self.method!r} is unknown; use one of {', '.join(METHODS)}"
+            )
+        _whole("max_new_tokens", self.max_new_tokens, 1, MAX_POSITIONS - 1)
+        _whole("lookahead", self.lookahead, 1, MOST_RUN_AHEAD)
+        _whole("run_ahead", self.run_ahead, 1, MOST_RUN_AHEAD)
+        _number("unsure_below", self.unsure_below, 0, 1)
+        _number("temperature", self.sampling.temperature, 0, 100)
+        _number("top_p", self.sampling.top_p, 0, 1)
+        if self.sampling.top_p == 0:
+            raise SettingError("top_p is 0, which keeps no token; use a value above 0, up to 1")
+        _whole("top_k", self.sampling.top_k, 0, 1 << 31)
+        _whole("seed", self.sampling.seed, 0, (1 << 63) - 1)
+        try:
+            window_policy(self.policy)
+        except ValueError as error:
+            raise SettingError(str(error)) from None
+
+    def check_rows(self, rows: int) -> None:
+        """Refuses a lookahead whose window would not fit one pass of ``rows`` rows."""
+        if self.method == "synchronous" and self.lookahead > rows - 1:
+            raise SettingError(
+                f"lookahead {self.lookahead} needs passes of {self.lookahead + 1} rows, this session "
+                f"has {rows}; use a lookahead up to {rows - 1}, or open Session(rows=...) with more"
+            )
+
+    def window_policy(self) -> WindowPolicy:
+        """The target's policy; a fresh one, since policies may keep statistics."""
+        if self.method == "autoregressive":
+            return Fixed(0, "none")
+        if self.method == "synchronous":
+            return Fixed(self.lookahead, f"lookahead({self.lookahead})")
+        return window_policy(self.policy)
+
+    def run_ahead_policy(self) -> RunAheadPolicy:
+        """The draft's policy; a fresh one."""
+        if self.method == "synchronous":
+            return TakeTurns(self.lookahead)
+        return ConstantRunAhead(self.run_ahead)
+
+    @property
+    def uses_draft(self) -> bool:
+        return self.method != "autoregressive"
+
+
+def check_fits(prompt_tokens: int, max_new_tokens: int, context: int) -> None:
+    """Refuses a prompt that leaves no room for the output.
+
+    Raises:
+        PromptError: prompt and output together exceed the models' context.
+    """
+    context = min(context, MAX_POSITIONS)
+    if prompt_tokens + max_new_tokens > context:
+        raise PromptError(
+            f"the prompt has {prompt_tokens} tokens and max_new_tokens is {max_new_tokens}; together "
+            f"they exceed the context of {context} tokens. Shorten the prompt, or ask for at most "
+            f"{max(0, context - prompt_tokens)} new tokens"
+        )
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SettingError(f"{name} must be a whole number, not {value!r}")
+    if not low <= value <= high:
+        raise SettingError(f"{name} is {value}; it must lie between {low} and {high}")
+
+
+def _number(name: str, value: Any, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SettingError(f"{name} must be a number, not {value!r}")
+    if not low <= value <= high:
+        raise SettingError(f"{name} is {value}; it must lie between {low} and {high}")

@@ -1,0 +1,190 @@
+"""The target's half of a run, with a real model: judge, commit, and never depend on the draft."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from amusd_viz import events as ev
+from amusd_viz import stamp
+from amusd_viz.engine.mailbox import CommitSender, ProposalReceiver
+from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, RunOrder
+from amusd_viz.engine.recorder import Recorder
+from amusd_viz.engine.waiting import wait_until
+from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.protocol import Step, TargetSide, Verdict, Window
+
+
+class TargetRun:
+    """One run of the target.
+
+    Args:
+        lm: the model, on its device, with fixed rows.
+        order: what to decode.
+        proposals, commits, flags: the run's shared memory.
+        recorder: where events go.
+        vocabulary: number of real token ids.
+    """
+
+    def __init__(
+        self,
+        lm: CausalLM,
+        order: RunOrder,
+        *,
+        proposals: Any,
+        commits: Any,
+        flags: Any,
+        recorder: Recorder,
+        vocabulary: int,
+    ) -> None:
+        settings = order.settings
+        assert lm.rows is not None, "the target's passes have one shape"
+        self.lm = lm
+        self.order = order
+        self.inbox = ProposalReceiver(proposals)
+        self.outbox = CommitSender(commits)
+        self.flags = flags
+        self.recorder = recorder
+        self.chooser = TokenChooser(settings.sampling, vocabulary)
+        self.side = TargetSide(
+            run=order.run,
+            max_new_tokens=settings.max_new_tokens,
+            end_tokens=order.end_tokens,
+            rows=lm.rows,
+            policy=settings.window_policy(),
+            run_ahead=settings.run_ahead_policy().limit(known=1),
+        )
+        if not settings.uses_draft:
+            self.side.lose_draft()
+        self._steps = 0
+
+    def play(self) -> None:
+        """Runs until the output is complete, or the caller asks for its end."""
+        self._prefill()
+        while True:
+            self._receive()
+            step = self.side.next_step()
+            if step is Step.DONE:
+                break
+            if step is Step.WAIT:
+                self._wait()
+            else:
+                self._verify()
+            self.recorder.flush_if_due()
+        self.recorder.flush()
+
+    # -- messages ----------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        """Takes in what has arrived: proposals, the loss of the draft, a request to stop."""
+        if self._flag(DRAFT_LOST):
+            self.side.lose_draft()
+        for proposal in self.inbox.receive():
+            dropped = self.side.receive(proposal)
+            self.recorder.extend(stamp.proposal_received(self.recorder.now(), proposal, dropped))
+        if (self._flag(STOP) or self._flag(ABORT)) and (verdict := self.side.request_stop()):
+            self._commit(verdict)
+            t = self.recorder.now()
+            self.recorder.extend(stamp.proposals_dropped(t, verdict.dropped))
+            self._finish(verdict, t)
+
+    def _flag(self, which: int) -> bool:
+        return self.flags[which] == self.order.run
+
+    def _commit(self, verdict: Verdict) -> None:
+        if self.side.draft_lost:
+            return
+        if self.outbox.has_room(len(verdict.tokens)):
+            self.outbox.send(verdict.commit(self.order.run))
+        else:
+            # A draft that has read nothing for thousands of tokens hangs; it must not stop us.
+            self.side.lose_draft()
+
+    def _wait(self) -> None:
+        self.recorder.flush()
+        start = self.recorder.now()
+        wait_until(
+            lambda: (
+                self.inbox.waiting()
+                or self._flag(STOP)
+                or self._flag(ABORT)
+                or (self._flag(DRAFT_LOST) and not self.side.draft_lost)
+            )
+        )
+        self.recorder.add(
+            ev.Waited(
+                start=start,
+                end=self.recorder.now(),
+                side=ev.Side.TARGET,
+                reason=ev.Wait.PROPOSALS,
+            )
+        )
+
+    # -- forward passes ----------------------------------------------------------------------
+
+    def _prefill(self) -> None:
+        prompt = self.order.prompt_ids
+        start = self.recorder.now()
+        logits = self.lm.prefill(prompt)
+        end = self.recorder.now()
+        self.recorder.add(ev.Prefill(start=start, end=end, side=ev.Side.TARGET, tokens=len(prompt)))
+        self._receive()
+        if self.side.finish is None:
+            self._settle(self.recorder.now(), self.side.take_window(), logits[None])
+
+    def _verify(self) -> None:
+        start = self.recorder.now()
+        self._delay()
+        window = self.side.take_window()
+        self.recorder.add(stamp.verify_started(start, window))
+        prefix = [*self.order.prompt_ids, *self.side.committed]
+        self._settle(start, window, self.lm.logits_after(prefix, window.tokens))
+
+    def _settle(self, start: int, window: Window, logits: torch.Tensor) -> None:
+        """Judges the window by the rows of ``logits``, commits and records."""
+        scores: list[np.ndarray] = []
+        verdict = self.side.settle(self._choices(window, logits, scores))
+        end = self.recorder.now()
+        self._commit(verdict)
+        recorded = [
+            best_candidates(row, window.tokens[i] if i < len(window.tokens) else verdict.tokens[i])
+            for i, row in enumerate(scores)
+        ]
+        self.recorder.extend(
+            stamp.verdict_reached(
+                start,
+                end,
+                window,
+                verdict,
+                probabilities=[p for p, _ in recorded],
+                alternatives=[
+                    tuple(ev.Candidate(i, "", p) for i, p in best) for _, best in recorded
+                ],
+            )
+        )
+        if verdict.finish:
+            self._finish(verdict, end)
+
+    def _choices(
+        self, window: Window, logits: torch.Tensor, scores: list[np.ndarray]
+    ) -> Iterator[int]:
+        """The target's own token at each row, made as they are asked for."""
+        prefix = [*self.order.prompt_ids, *self.side.committed]
+        for i, row in enumerate(logits):
+            processed = self.chooser.processed(row, [*prefix, *window.tokens[:i]])
+            scores.append(processed)
+            yield self.chooser.choose(processed, window.position + i)
+
+    def _finish(self, verdict: Verdict, t: int) -> None:
+        assert verdict.finish is not None
+        self.recorder.add(ev.Finished(t=t, reason=verdict.finish, tokens=len(self.side.committed)))
+
+    def _delay(self) -> None:
+        if delays := self.order.settings.delays[1]:
+            time.sleep(delays[self._steps % len(delays)])
+            self._steps += 1

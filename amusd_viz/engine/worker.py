@@ -1,0 +1,130 @@
+"""The process of one model: it loads the model once, then plays its half of every run.
+
+This module is imported before the process is pinned to its cores, so it imports no torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from multiprocessing import parent_process
+from multiprocessing.connection import wait as wait_for_any
+from typing import Any
+
+from amusd_viz import events as ev
+from amusd_viz.engine.devices import Device
+from amusd_viz.engine.orders import (
+    Birth,
+    Fault,
+    Ready,
+    Report,
+    RunOrder,
+    RunOver,
+    encode_report,
+)
+from amusd_viz.engine.recorder import Recorder
+from amusd_viz.errors import AmusdVizError
+
+
+def worker_main(birth: Birth) -> None:
+    """Entry point of a worker process; returns when it is told to leave."""
+    # The kernel's interrupt reaches the whole process group; a run is stopped by its flag instead.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _settle_on(birth.device)
+    try:
+        _serve(birth)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # The kernel's process is gone, or has closed the session.
+    except AmusdVizError as error:
+        _report_quietly(birth, Fault(str(error), named=True))
+    except Exception as error:
+        _report_quietly(birth, Fault(_one_line(error), named=False))
+
+
+def _leave_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    wait_for_any([parent.sentinel])
+    os._exit(1)
+
+
+def _settle_on(device: Device) -> None:
+    """Pins this process to its cores, before torch starts threads of its own."""
+    if device.cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, device.cores)
+    os.environ["OMP_NUM_THREADS"] = str(device.threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def _serve(birth: Birth) -> None:
+    import torch
+
+    from amusd_viz.models.loading import load_model, native_dtype, parameter_count
+
+    torch.set_num_threads(birth.device.threads)
+    torch.set_grad_enabled(False)
+    place = birth.device.torch_name
+    dtype = birth.dtype or native_dtype(place)
+    model = load_model(birth.source, place, dtype)
+    on_gpu = birth.device.gpu is not None
+    _report(
+        birth,
+        Ready(
+            dtype="bf16" if birth.source.bits else dtype,
+            parameters=parameter_count(model),
+            gpu_name=torch.cuda.get_device_name(birth.device.gpu) if on_gpu else "",
+            capability="" if on_gpu else torch.backends.cpu.get_cpu_capability(),
+        ),
+    )
+    lm = None
+    while True:
+        order = birth.orders.recv()
+        if order is None:
+            return
+        lm = _fitting(lm, model, order, birth)
+        _play(birth, lm, order)
+
+
+def _fitting(lm: Any, model: Any, order: RunOrder, birth: Birth) -> Any:
+    """The model with a cache of the run's length; the one of the last run if it fits exactly."""
+    from amusd_viz.models.causal_lm import CausalLM
+
+    if lm is not None and lm.cache_length == order.cache_length:
+        return lm
+    rows = birth.rows if birth.side is ev.Side.TARGET else None
+    return CausalLM(model, order.cache_length, rows)
+
+
+def _play(birth: Birth, lm: Any, order: RunOrder) -> None:
+    from amusd_viz.engine.draft_worker import DraftRun
+    from amusd_viz.engine.target_worker import TargetRun
+
+    recorder = Recorder(order.run, order.clock, birth.reports.send_bytes)
+    half = DraftRun if birth.side is ev.Side.DRAFT else TargetRun
+    half(
+        lm,
+        order,
+        proposals=birth.proposals,
+        commits=birth.commits,
+        flags=birth.flags,
+        recorder=recorder,
+        vocabulary=birth.vocabulary,
+    ).play()
+    _report(birth, RunOver(order.run))
+
+
+def _report(birth: Birth, report: Report) -> None:
+    birth.reports.send_bytes(encode_report(report))
+
+
+def _report_quietly(birth: Birth, report: Report) -> None:
+    with contextlib.suppress(OSError):
+        _report(birth, report)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,142 @@
+"""A worker process as the session sees it: started, ready, reporting, gone."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from amusd_viz import events as ev
+from amusd_viz.engine.orders import Birth, Fault, Ready, Report, RunOrder, decode_report
+from amusd_viz.engine.worker import worker_main
+from amusd_viz.errors import ModelError, WorkerDiedError
+
+CONTEXT = multiprocessing.get_context("spawn")
+"""Our own: forking is unsafe after CUDA or threads have started, and the global method is not ours."""
+
+
+class WorkerProcess:
+    """One living worker. Its reports are read by a thread of its own.
+
+    Args:
+        birth: what the worker is told; its pipes are made here.
+        on_report: called in the reading thread with every report.
+        on_gone: called in the reading thread when the process has ended.
+    """
+
+    def __init__(
+        self,
+        birth: Birth,
+        on_report: Callable[[ev.Side, Report], None],
+        on_gone: Callable[[WorkerProcess], None],
+    ) -> None:
+        self.side = birth.side
+        self.ready: Future[Ready] = Future()
+        self.fault: Fault | None = None
+        self._on_report = on_report
+        self._on_gone = on_gone
+        their_orders, self._orders = CONTEXT.Pipe(duplex=False)
+        self._reports, their_reports = CONTEXT.Pipe(duplex=False)
+        birth = replace(birth, orders=their_orders, reports=their_reports)
+        self._process = CONTEXT.Process(
+            target=worker_main, args=(birth,), name=f"amusd-viz {birth.side}", daemon=True
+        )
+        with _interrupts_blocked(), _without_main_module():
+            self._process.start()
+        # Our copies must go, or the end of the process would not be the end of its pipe.
+        their_orders.close()
+        their_reports.close()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid or 0
+
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def order(self, order: RunOrder) -> None:
+        """Sends a run; a worker that is gone is noticed by its reader."""
+        with contextlib.suppress(OSError):
+            self._orders.send(order)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self, patience_s: float = 2.0) -> None:
+        """Lets the worker leave; kills it if it does not."""
+        with contextlib.suppress(OSError):
+            self._orders.send(None)
+        self._process.join(patience_s)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(patience_s)
+        self._orders.close()
+
+    def why_gone(self) -> str:
+        """What is known of its end, as the end of a sentence."""
+        if self.fault:
+            return self.fault.what
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            hint = " (out of memory?)" if name == "SIGKILL" else ""
+            return f"its process was killed by {name}{hint}"
+        return f"its process ended with exit code {code}"
+
+    def _read(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                report = decode_report(self._reports.recv_bytes())
+                if isinstance(report, Ready):
+                    self.ready.set_result(report)
+                elif isinstance(report, Fault):
+                    self.fault = report
+                else:
+                    self._on_report(self.side, report)
+        self._process.join(5)
+        if not self.ready.done():
+            self.ready.set_exception(self._load_error())
+        self._on_gone(self)
+
+    def _load_error(self) -> Exception:
+        if self.fault and self.fault.named:
+            return ModelError(self.fault.what)
+        return WorkerDiedError(f"the {self.side} model could not be loaded: {self.why_gone()}")
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """A worker inherits a blocked SIGINT, so that one that comes while it starts does not kill it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Keeps ``spawn`` from running the caller's script again in the worker.
+
+    The worker needs nothing of it, and a script without an ``if __name__ == "__main__"`` guard
+    would start sessions for ever.
+    """
+    main: Any = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
