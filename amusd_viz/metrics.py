@@ -27,10 +27,12 @@ _Interval = tuple[int, int]
 
 
 class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
-    """How one side's device spent the decode; ``busy``, ``idle`` and ``other`` add up to 1."""
+    """How one side's device spent the decode; ``busy``, ``idle``, ``other`` add up to 1."""
 
     busy: float
     """Share spent computing: drafting or verifying (or still in its prefill)."""
+    doomed: float = 0.0
+    """The part of ``busy`` spent drafting what does not stand in the output; 0 for the target."""
     waits: dict[ev.Wait, float]
     """Share spent waiting, by reason."""
     other: float
@@ -101,7 +103,7 @@ def measure(trace: Trace) -> Metrics:
     extras = Counter(v.extra for v in verdicts)
     fates = Counter(trace.fates.values())
     accepted, rejected = fates[Fate.ACCEPTED], fates[Fate.REJECTED]
-    useful, doomed = _drafting_seconds(trace)
+    useful, doomed = (_total(part) / _SECOND for part in _drafting(trace))
     return Metrics(
         new_tokens=len(trace.tokens),
         seconds=trace.duration / _SECOND,
@@ -138,15 +140,14 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _drafting_seconds(trace: Trace) -> tuple[float, float]:
-    """Seconds spent drafting what is in the output, and what is not."""
-    useful = doomed = 0
+def _drafting(trace: Trace) -> tuple[list[_Interval], list[_Interval]]:
+    """When the draft worked on what stands in the output, and when on anything else."""
+    useful: list[_Interval] = []
+    doomed: list[_Interval] = []
     for proposal in trace.of(ev.Proposed):
-        if trace.fates[proposal.branch, proposal.position] in USEFUL_FATES:
-            useful += proposal.end - proposal.start
-        else:
-            doomed += proposal.end - proposal.start
-    return useful / _SECOND, doomed / _SECOND
+        stands = trace.fates[proposal.branch, proposal.position] in USEFUL_FATES
+        (useful if stands else doomed).append((proposal.start, proposal.end))
+    return useful, doomed
 
 
 # -- devices ---------------------------------------------------------------------------------
@@ -158,12 +159,14 @@ def _device_time(trace: Trace, side: ev.Side, decode: _Interval | None) -> Devic
         return None
     whole = _length(decode)
     busy = _total(_clip(_busy(spans), decode))
+    doomed = _drafting(trace)[1] if side is ev.Side.DRAFT else []
     waits: Counter[ev.Wait] = Counter()
     for span in spans:
         if isinstance(span, ev.Waited):
             waits[span.reason] += _total(_clip([(span.start, span.end)], decode))
     return DeviceTime(
         busy=busy / whole,
+        doomed=_total(_clip(doomed, decode)) / whole,
         waits={reason: ns / whole for reason, ns in sorted(waits.items()) if ns},
         other=(whole - busy - sum(waits.values())) / whole,
     )

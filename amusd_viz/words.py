@@ -51,6 +51,13 @@ def run_names(traces: Sequence[Trace]) -> list[str]:
     ]
 
 
+def labelled_names(traces: Sequence[Trace]) -> list[str]:
+    """:func:`run_names` where simulated runs say so, for what has no other place to say it."""
+    marks = {"simulated": " (simulated)", "measured": ""}
+    names = run_names(traces)
+    return [n + marks[t.header.source] for n, t in zip(names, traces, strict=True)]
+
+
 def _method(trace: Trace) -> str:
     method = trace.header.method
     return METHODS.get(method, visible(method))

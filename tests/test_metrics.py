@@ -85,6 +85,7 @@ def test_hand_made_run_has_the_shares_of_its_devices():
     assert m.draft is not None
     assert m.target is not None
     assert m.draft.busy == pytest.approx(15 / 40)
+    assert m.draft.doomed == pytest.approx(10 / 40)
     assert m.draft.waits == {ev.Wait.RUN_AHEAD_LIMIT: pytest.approx(15 / 40)}
     assert m.draft.other == pytest.approx(10 / 40)
     assert m.target.busy == pytest.approx(30 / 40)
@@ -157,6 +158,7 @@ def _check_shares(m: Metrics) -> None:
     for device in (m.draft, m.target):
         if device:
             assert device.busy + device.idle + device.other == pytest.approx(1)
+            assert device.doomed <= device.busy + 1e-12
             assert min(device.busy, device.idle, device.other) >= -1e-12
     if m.overlap is not None and m.draft and m.target:
         assert m.overlap <= min(m.draft.busy, m.target.busy) + 1e-12
