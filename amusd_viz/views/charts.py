@@ -19,7 +19,7 @@ from amusd_viz.trace import Trace
 from amusd_viz.views import style
 from amusd_viz.views.style import Look, Theme, markup
 from amusd_viz.views.timeline import device_timeline
-from amusd_viz.words import FATES, SIDES, WAITS, labelled_names
+from amusd_viz.words import FATES, WAITS, labelled_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,7 +46,6 @@ def tokens_over_time(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         x="time since the start of the run (ms)",
         y="committed tokens",
         theme=theme,
-        height=380,
     )
     for index, (name, trace) in enumerate(zip(labelled_names(traces), traces, strict=True)):
         commits = [v for v in trace.of(ev.Verified) if v.committed]
@@ -118,7 +117,6 @@ def acceptance_by_position(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         x="place in the window",
         y="accepted, of those judged (%)",
         theme=theme,
-        height=360,
     )
     for name, look, trace in _with_looks(traces):
         judged, accepted = _judged_by_place(trace)
@@ -163,7 +161,6 @@ def window_sizes(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         x="proposals in the window",
         y="verifications",
         theme=theme,
-        height=360,
     )
     for name, look, trace in _with_looks(traces):
         windows = measure(trace).windows
@@ -203,7 +200,7 @@ def time_by_cause(*traces: Trace, theme: Theme = "auto") -> go.Figure:
     for name, trace in zip(labelled_names(traces), traces, strict=True):
         for side in (ev.Side.DRAFT, ev.Side.TARGET):
             if trace.spans(side):
-                parts[f"{name}: {SIDES[side]}"] = _causes(trace, side)
+                parts[style.lane(name, side)] = _causes(trace, side)
     return _stacked(
         parts,
         title="Time and waste by cause",
@@ -243,7 +240,7 @@ def busy_share(*traces: Trace, theme: Theme = "auto") -> go.Figure:
     for name, trace in zip(labelled_names(traces), traces, strict=True):
         metrics = measure(trace)
         for side, device in _devices(metrics):
-            parts[f"{name}: {SIDES[side]}"] = _shares(side, device)
+            parts[style.lane(name, side)] = _shares(side, device)
     return _stacked(
         parts,
         title="A busy device is not always useful",
@@ -277,18 +274,20 @@ def _stacked(
     parts: dict[str, list[_Part]], *, title: str, axis: str, sentence: str, theme: Theme
 ) -> go.Figure:
     """One horizontal bar a device, its parts stacked; one trace a cause."""
-    figure = style.new_figure(title, x=axis, y="", theme=theme, height=170 + 48 * len(parts))
+    figure = style.new_figure(title, x=axis, y="", theme=theme)
     causes = dict.fromkeys((cause, look) for lane in parts.values() for cause, look, _ in lane)
     for cause, look in sorted(causes, key=lambda key: _cause_order(key[0])):
         lanes, amounts, hover = [], [], []
         for lane, found in parts.items():
             whole = sum(amount for _, _, amount in found)
             for _, _, amount in (p for p in found if p[:2] == (cause, look)):
-                lanes.append(markup(lane))
+                lanes.append(lane)
                 amounts.append(amount)
                 share = 100 * amount / whole
                 hover.append(
-                    sentence.format(lane=markup(lane), amount=amount, share=share, cause=cause)
+                    sentence.format(
+                        lane=lane.replace("<br>", ", "), amount=amount, share=share, cause=cause
+                    )
                 )
         figure.add_bar(
             name=cause,
@@ -300,9 +299,7 @@ def _stacked(
             hoverinfo="text",
         )
     figure.update_layout(barmode="stack", bargap=0.3)
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=[markup(lane) for lane in parts][::-1], showgrid=False
-    )
+    style.fit_lanes(figure, list(parts))
     return figure
 
 

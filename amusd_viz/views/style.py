@@ -6,13 +6,14 @@ pale.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from amusd_viz.errors import SettingError
-from amusd_viz.events import Wait
+from amusd_viz.events import Side, Wait
 from amusd_viz.protocol.messages import Fate
-from amusd_viz.words import visible
+from amusd_viz.words import SIDES, visible
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,6 +30,7 @@ _INK = {"auto": "#797979", "light": "#24292F", "dark": "#E6E6E6"}
 _PAPER = {"auto": HOLLOW, "light": "#FFFFFF", "dark": "#111111"}
 _LEGEND = {
     "orientation": "h",
+    "xref": "container",
     "yref": "container",
     "yanchor": "bottom",
     "y": 0.01,
@@ -95,7 +97,7 @@ RUN_LOOKS = (
 """Bars of runs side by side, in order."""
 
 
-def new_figure(title: str, *, x: str, y: str, theme: Theme, height: int) -> go.Figure:
+def new_figure(title: str, *, x: str, y: str, theme: Theme, height: int = 360) -> go.Figure:
     """An empty figure in the common style.
 
     Args:
@@ -135,6 +137,18 @@ def new_figure(title: str, *, x: str, y: str, theme: Theme, height: int) -> go.F
             "autosize": True,
         }
     )
+
+
+def fit_lanes(figure: go.Figure, lanes: Sequence[str]) -> None:
+    """Orders the lanes of a horizontal chart from the top and gives each of them room."""
+    legend_lines = (len(figure.data) + 1) // 2
+    figure.update_layout(height=130 + 46 * len(lanes) + 20 * legend_lines)
+    figure.update_yaxes(categoryorder="array", categoryarray=list(lanes)[::-1], showgrid=False)
+
+
+def lane(name: str, side: Side) -> str:
+    """Label of one device's lane, on two lines; ``name`` may come from a trace."""
+    return f"{markup(name)}<br>{SIDES[side]}"
 
 
 def ink(theme: Theme) -> str:

@@ -13,7 +13,7 @@ from amusd_viz.protocol.target import Extra
 from amusd_viz.trace import Trace
 from amusd_viz.views import style
 from amusd_viz.views.style import Look, Theme, markup
-from amusd_viz.words import FATES, SIDES, WAITS, labelled_names
+from amusd_viz.words import FATES, WAITS, labelled_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -49,7 +49,6 @@ def device_timeline(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         x="time since the start of the run (ms)",
         y="",
         theme=theme,
-        height=150 + 90 * len(traces),
     )
     statuses: dict[str, _Bars] = {}
     lanes: list[str] = []
@@ -57,7 +56,7 @@ def device_timeline(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         for side in (ev.Side.DRAFT, ev.Side.TARGET):
             spans = [s for s in trace.spans(side) if s.end > s.start]
             if spans:
-                lanes.append(_lane(name, side))
+                lanes.append(style.lane(name, side))
                 _sort_spans(trace, lanes[-1], spans, statuses)
     for status, bars in sorted(statuses.items(), key=lambda item: _order(item[0])):
         figure.add_bar(
@@ -72,13 +71,9 @@ def device_timeline(*traces: Trace, theme: Theme = "auto") -> go.Figure:
         )
     _mark_rollbacks(figure, traces, theme)
     figure.update_layout(barmode="overlay", bargap=0.25)
-    figure.update_yaxes(categoryorder="array", categoryarray=lanes[::-1], showgrid=False)
+    style.fit_lanes(figure, lanes)
     figure.update_xaxes(rangemode="tozero")
     return figure
-
-
-def _lane(name: str, side: ev.Side) -> str:
-    return markup(f"{name}: {SIDES[side]}")
 
 
 def _sort_spans(
@@ -143,7 +138,7 @@ def _mark_rollbacks(figure: go.Figure, traces: Sequence[Trace], theme: Theme) ->
     for name, trace in zip(labelled_names(traces), traces, strict=True):
         for event in trace.of(ev.RolledBack):
             marks["x"].append(event.t / _MS)
-            marks["y"].append(_lane(name, ev.Side.DRAFT))
+            marks["y"].append(style.lane(name, ev.Side.DRAFT))
             marks["hovertext"].append(
                 f"At {event.t / _MS:.1f} ms the draft rolled back to position {event.position}:<br>"
                 f"it discarded {len(event.discarded)} tokens and began branch {event.branch}."
