@@ -9,7 +9,7 @@ from amusd_viz.trace import Trace
 
 
 class Progress(NamedTuple):
-    """The state of a run right after an event at ``t`` (ns). Lengths count output tokens."""
+    """The state of a run after all that happened at ``t`` (ns). Lengths count output tokens."""
 
     t: int
     committed: int
@@ -26,14 +26,16 @@ class Progress(NamedTuple):
 
 
 def progress(trace: Trace) -> list[Progress]:
-    """One entry for each change, in order; several may share a time."""
-    now = Progress(0, 0, 0, 0)
-    steps = [now]
+    """One entry for each time at which something changed, in order; the first is all zeros."""
+    steps = [Progress(0, 0, 0, 0)]
     for event in trace.events:
-        after = _after(now, event)
-        if after[1:] != now[1:]:
+        after = _after(steps[-1], event)
+        if after[1:] == steps[-1][1:]:
+            continue
+        if after.t == steps[-1].t and len(steps) > 1:
+            steps[-1] = after
+        else:
             steps.append(after)
-        now = after
     return steps
 
 
