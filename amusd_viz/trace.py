@@ -10,6 +10,7 @@ import gzip
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,9 @@ from amusd_viz import events as ev
 from amusd_viz.errors import CutTraceError, NewerTraceError, NotATraceError
 from amusd_viz.invariants import check_events
 from amusd_viz.protocol.messages import Fate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _KNOWN_KINDS = {t.__struct_config__.tag for t in ev.EVENT_TYPES}
 _decode_header = msgspec.json.Decoder(ev.Header).decode
@@ -165,6 +169,12 @@ class Trace:
         """What one device did, in order; spans of one device never overlap."""
         found = [e for e in self.events if isinstance(e, ev.Span) and e.side is side]
         return sorted(found, key=lambda s: (s.start, s.end))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The events as a pandas DataFrame, one row each; see :mod:`amusd_viz.export.events`."""
+        from amusd_viz.export.events import to_dataframe
+
+        return to_dataframe(self)
 
 
 def in_order(events: Iterable[ev.Event | ev.Unknown]) -> tuple[ev.Event | ev.Unknown, ...]:
