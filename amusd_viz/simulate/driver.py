@@ -1,4 +1,4 @@
-"""The protocol in virtual time: the same two sides as the engine's, with clocks instead of models."""
+"""The protocol in virtual time: the same two sides as the engine's, with clocks for models."""
 
 from __future__ import annotations
 
