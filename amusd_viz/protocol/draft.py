@@ -42,6 +42,9 @@ class DraftSide:
         max_new_tokens: exact length limit of the output, in tokens.
         end_tokens: ids after which nothing is drafted.
         run_ahead: how far past the last known committed token the draft may go.
+
+    Raises:
+        ValueError: if no token could ever be drafted.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class DraftSide:
         end_tokens: Collection[int],
         run_ahead: RunAheadPolicy,
     ) -> None:
+        if max_new_tokens < 1:
+            raise ValueError(f"a run of {max_new_tokens} tokens has no first one; use 1 or more")
         self.run = run
         self.max_new_tokens = max_new_tokens
         self.end_tokens = frozenset(end_tokens)

@@ -77,8 +77,12 @@ class TargetSide:
         end_tokens: the output is cut after the first of these ids.
         rows: most tokens one forward pass takes (the last committed one and the window).
         policy: how many proposals to wait for.
-        run_ahead: the draft's limit; waiting for more would be waiting for ever.
+        run_ahead: the draft's limit (the smallest it may fall to, where it changes); waiting for
+            more would be waiting for ever.
         is_stop: called with the committed tokens after each one; the output is cut at the first true.
+
+    Raises:
+        ValueError: if no token could ever be committed, or no row be computed.
     """
 
     def __init__(
@@ -92,6 +96,10 @@ class TargetSide:
         run_ahead: int,
         is_stop: Callable[[Sequence[int]], bool] | None = None,
     ) -> None:
+        if max_new_tokens < 1:
+            raise ValueError(f"a run of {max_new_tokens} tokens has no first one; use 1 or more")
+        if rows < 1:
+            raise ValueError(f"a pass over {rows} rows computes nothing; use 1 or more")
         self.run = run
         self.max_new_tokens = max_new_tokens
         self.end_tokens = frozenset(end_tokens)
@@ -158,6 +166,8 @@ class TargetSide:
 
     def waits_for(self) -> int:
         """How many pending proposals start a verification, clipped to what can still arrive."""
+        if not self.committed:
+            return 0  # The prefill chooses the first token; a draft taking turns waits for it.
         if self.draft_lost or any(p.token in self.end_tokens for p in self.pending):
             return 0
         return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
@@ -183,7 +193,11 @@ class TargetSide:
         return self.window
 
     def settle(self, choices: Iterable[int]) -> Verdict:
-        """Judges the window by the target's own ``choices``, consumed only as far as needed."""
+        """Judges the window by the target's own ``choices``, consumed only as far as needed.
+
+        The choices are one more than the window has proposals; fewer would leave the output
+        without its next token.
+        """
         assert self.window is not None, "no window is out"
         window, self.window = self.window, None
         tokens: list[int] = []
@@ -201,6 +215,7 @@ class TargetSide:
             self.finish = self._finish_after(choice)
             if self.finish or extra is not Extra.NONE:
                 break
+        assert self.finish or extra is not Extra.NONE, f"only {len(tokens)} choices were given"
         self.policy.judged(proposed=len(window.tokens), accepted=accepted)
         dropped = self._fates_after(window, accepted, extra)
         return Verdict(window.position, accepted, tuple(tokens), extra, tuple(dropped), self.finish)
