@@ -119,7 +119,7 @@ def compare(
     return Comparison(tuple(run.trace for run in runs), tuple(run.text for run in runs))
 
 
-_SESSION_SETTINGS = ("pair", "draft_device", "target_device", "dtype")
+_SESSION_SETTINGS = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")
 
 
 def _session(session: Session | None, settings: dict[str, Any]) -> Any:

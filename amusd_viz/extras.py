@@ -18,6 +18,9 @@ ENGINE_PACKAGES = (
 )
 """What the extra ``[engine]`` installs, by import name."""
 
+EXPORT_PACKAGES = ("py_mini_racer", "resvg_py", "PIL")
+"""What the extra ``[export]`` installs, by import name."""
+
 
 def missing_from(packages: tuple[str, ...]) -> tuple[str, ...]:
     """Those of ``packages`` (import names) that cannot be imported here."""

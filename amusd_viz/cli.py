@@ -1,0 +1,191 @@
+"""The command ``amusd-viz``.
+
+Exit codes: 0 all went well; 1 a named error, told in one sentence on stderr; 2 wrong usage;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amusd_viz.errors import AmusdVizError, SettingError
+from amusd_viz.terminal import one_line, printable
+
+if TYPE_CHECKING:
+    from amusd_viz.engine import Run
+
+app = typer.Typer(
+    name="amusd-viz",
+    help="See, step through and measure asynchronous speculative decoding (AMUSD).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Entry point of the command: runs it and turns named errors into one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")
+    try:
+        app()
+    except AmusdVizError as error:
+        print(f"amusd-viz: {one_line(str(error))}", file=sys.stderr)
+        sys.exit(1)
+
+
+@app.command()
+def decode(
+    prompt: Annotated[str, typer.Argument(help="What to answer or continue; '-' reads stdin.")],
+    method: Annotated[str, typer.Option(help="autoregressive, synchronous or amusd.")] = "amusd",
+    max_new_tokens: Annotated[int, typer.Option(help="Length limit of the output (tokens).")] = 64,
+    temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,
+    top_p: Annotated[
+        float, typer.Option(help="Sample from this much probability; 1 is off.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Sample from so many tokens; 0 is off.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of sampling; the same seed, the same text.")] = 0,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="amusd: when to verify: paper, eager, fixed(3), ..."),
+    ] = None,
+    lookahead: Annotated[
+        int | None, typer.Option(help="synchronous: proposals drafted per round.")
+    ] = None,
+    run_ahead: Annotated[
+        int | None, typer.Option(help="amusd: how far the draft may be past the last commit.")
+    ] = None,
+    pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
+    draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
+    draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
+    target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
+    chat: Annotated[
+        bool | None,
+        typer.Option("--chat/--no-chat", help="Put the prompt into the chat template or not."),
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(help="Record the run to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Decode a prompt, showing the text as it is committed."""
+    from amusd_viz.decode_report import report, summary
+    from amusd_viz.extras import need_engine
+
+    if pair and (draft or target):
+        raise typer.BadParameter("--pair names both models; leave out --draft and --target")
+    if trace:
+        _check_writable(trace)
+    prompt = sys.stdin.read() if prompt == "-" else prompt
+    need_engine()
+    from amusd_viz.engine import Session
+
+    session = _given(
+        pair=pair,
+        draft=draft,
+        target=target,
+        draft_device=draft_device,
+        target_device=target_device,
+    )
+    with Session(**session) as warm:
+        run = warm.decode(
+            prompt,
+            method=method,
+            max_new_tokens=max_new_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+            **_given(policy=policy, lookahead=lookahead, run_ahead=run_ahead, chat=chat),
+        )
+        interrupted = _follow(run, quiet=json)
+    if trace:
+        run.trace.save(trace)
+    if json:
+        typer.echo(report(run.trace, run.text))
+    else:
+        typer.echo(summary(run.trace), err=True)
+    if interrupted:
+        raise typer.Exit(130)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A trace: .jsonl or .jsonl.gz")],
+    partial: Annotated[bool, typer.Option(help="Accept a file that ends early.")] = False,
+) -> None:
+    """Validate a trace and say what it holds."""
+    from amusd_viz.decode_report import facts
+    from amusd_viz.trace import Trace
+
+    for line in facts(Trace.load(file, partial=partial)):
+        typer.echo(printable(line))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(context: typer.Context) -> None:
+    """Open JupyterLab on the first notebook; further arguments go to 'jupyter lab'."""
+    from amusd_viz.jupyter_lab import open_lab
+
+    raise typer.Exit(open_lab(context.args))
+
+
+@app.command()
+def notebooks(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put them.")],
+    force: Annotated[bool, typer.Option(help="Overwrite notebooks that were changed.")] = False,
+) -> None:
+    """Copy the course's notebooks, and the pictures they show, to DIR."""
+    from amusd_viz.notebook_copy import copy_notebooks
+
+    written = copy_notebooks(folder, force=force)
+    typer.echo(f"{len(written)} files copied to {folder}" if written else f"{folder} is up to date")
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed and found here, and what to do about what is not."""
+    from amusd_viz.doctor import diagnose
+
+    for finding in diagnose():
+        typer.echo(printable(str(finding)))
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that were given; the engine knows the others' defaults."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _check_writable(file: Path) -> None:
+    """Before a long run, not after it."""
+    try:
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise SettingError(f"--trace {file}: cannot be written ({error.strerror})") from None
+
+
+def _follow(run: Run, *, quiet: bool) -> bool:
+    """Waits for the end of a run, writing its text as it is committed; whether it was interrupted."""
+    from amusd_viz.decode_report import committed_text
+
+    try:
+        for text in committed_text(run):
+            if not quiet:
+                typer.echo(printable(text), nl=False)
+    except KeyboardInterrupt:
+        run.stop()
+        run.wait()
+        return True
+    finally:
+        if not quiet:
+            typer.echo()
+    return False
+
+
+if __name__ == "__main__":
+    main()
