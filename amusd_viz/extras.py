@@ -12,7 +12,6 @@ ENGINE_PACKAGES = (
     "tokenizers",
     "safetensors",
     "numpy",
-    "psutil",
     "gguf",
     "accelerate",
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from amusd_viz import events as ev
 from amusd_viz.errors import DeviceError
+from amusd_viz.machine import usable_cores
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,6 @@ class Device:
         return ev.Device(
             name=self.name, label=label + (", shared by both models" if self.shared else "")
         )
-
-
-def usable_cores() -> tuple[int, ...]:
-    """The CPU cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def device_pair(draft: str | None, target: str | None) -> tuple[Device, Device]:
