@@ -100,12 +100,13 @@ def window_policy(name: str) -> WindowPolicy:
     Raises:
         ValueError: for an unknown name or a senseless number, with the names that exist.
     """
-    match = re.fullmatch(r"\s*([a-z_]+)\s*(?:\(\s*(\d{1,6})\s*\))?\s*", name)
+    shape = r"\s*([a-z_]+)\s*(?:\(\s*(\d{1,6})\s*\))?\s*"
+    match = re.fullmatch(shape, name) if isinstance(name, str) else None
     if match:
         word, number = match.groups()
         arguments = [] if number is None else [int(number)]
         if word in _WINDOW_POLICIES and _WINDOW_POLICIES[word][0] == len(arguments):
             return _WINDOW_POLICIES[word][1](*arguments)
     raise ValueError(
-        f"unknown window policy {name!r}; use 'paper' (wait for 2), 'eager' (never wait) or 'fixed(3)'"
+        f"unknown window policy {name!r:.40}; use 'paper' (wait for 2), 'eager' (never wait) or 'fixed(3)'"
     )
