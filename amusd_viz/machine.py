@@ -59,7 +59,7 @@ def _own_cgroups(controller: str) -> list[Path]:
         if controllers == "":
             own = path
         elif controller in controllers.split(","):
-            root, own = _CGROUP / controllers, path
+            root, own = _CGROUP / controller, path
             break
     here = root / own.lstrip("/")
     return [group for group in (here, *here.parents) if group.is_relative_to(root)]

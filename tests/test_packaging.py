@@ -25,12 +25,14 @@ ENGINE_AND_LARGE = ("torch", "transformers", "tokenizers", "safetensors", "numpy
 WITHOUT_ENGINE = f"""
 import sys
 
-class Absent:
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
     def find_spec(self, name, path=None, target=None):
-        if name.partition('.')[0] in {ENGINE_AND_LARGE!r}:
-            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
+        if name.partition('.')[0] not in {ENGINE_AND_LARGE!r}:
+            return self.finder.find_spec(name, path, target)
 
-sys.meta_path.insert(0, Absent())
+sys.meta_path[:] = map(Hiding, sys.meta_path)
 """
 """Makes a Python process believe that the extra ``[engine]`` is not installed."""
 
