@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -43,7 +44,7 @@ def memory_available() -> int | None:
 
 def gpus() -> int:
     """How many NVIDIA GPUs the driver shows, asked without loading it."""
-    folder = Path("/proc/driver/nvidia/gpus")
+    folder = _PROC / "driver/nvidia/gpus"
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
@@ -53,12 +54,12 @@ def gpus() -> int:
 def _own_cgroups(controller: str) -> list[Path]:
     """This process's control group and its parents: the tightest of their limits holds."""
     root, own = _CGROUP, ""
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
+    for line in _read(_PROC / "self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             own = path
         elif controller in controllers.split(","):
-            root, own = _CGROUP / controllers, path
+            root, own = _CGROUP / controller, path
             break
     here = root / own.lstrip("/")
     return [group for group in (here, *here.parents) if group.is_relative_to(root)]
@@ -89,7 +90,7 @@ def _number(group: Path, *names: str) -> int | None:
 
 
 def _meminfo(field: str) -> int | None:
-    for line in _read(Path("/proc/meminfo")).splitlines():
+    for line in _read(_PROC / "meminfo").splitlines():
         name, _, value = line.partition(":")
         if name == field:
             return int(value.split()[0]) * 1024
