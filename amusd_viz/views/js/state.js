@@ -1,0 +1,84 @@
+// What is true at a moment: a function of the run and the time, and of nothing else.
+// Nothing later than the time is looked at, except the beginning of work that is in progress.
+
+import { doomOf, keyOf, lastNotAfter } from "./run.js";
+
+// -> plain data about one run at `t` (ns).
+export function stateAt(run, t) {
+  const verdict = run.verdictTimes.at(t);
+  const window = run.windows.at(t);
+  const hearing = run.hearingTimes.at(t);
+  const death = run.deaths.at(t);
+  const committed = run.committed.at(t);
+  const known = run.known.at(t);
+  const length = run.length.at(t);
+  return {
+    t,
+    committed,
+    known,
+    length,
+    verdict,
+    window: window && !(verdict && verdict.end >= window.t && verdict.start === window.t) ? window : null,
+    death,
+    hearing,
+    graveyard: graveyardAt(run, verdict, hearing),
+    draft: doingAt(run, "draft", t),
+    target: doingAt(run, "target", t),
+    draftFailed: failedAt(run, "draft", t),
+    targetFailed: failedAt(run, "target", t),
+    finished: run.finished && run.finished.t <= t ? run.finished : null,
+    ended: t >= run.end,
+  };
+}
+
+// What the draft believes at a position: {token, text, branch?, adopted?}, or null beyond its length.
+export function believedAt(run, position, t) {
+  if (position >= run.length.at(t)) return null;
+  return run.writes[position]?.at(t) ?? null;
+}
+
+// The fate of a proposal as known at t.
+export function fateAt(run, branch, position, t) {
+  const commit = run.commits[position];
+  if (commit && commit.at <= t && commit.how === "accepted" && commit.verdict.branch === branch) {
+    return "accepted";
+  }
+  const drop = run.drops.get(keyOf(branch, position));
+  if (drop && drop.at <= t) return drop.fate;
+  if (doomOf(run, branch, position, t)) return "doomed";
+  const { window } = stateAt(run, t);
+  const inWindow =
+    window && window.branch === branch && position >= window.position && position < window.position + window.count;
+  return inWindow ? "window" : "pending";
+}
+
+// What a device is doing at t: the span around t, without its outcome; null if nothing is recorded.
+function doingAt(run, side, t) {
+  const i = lastNotAfter(run.spanStarts[side], t);
+  const span = i < 0 ? null : run.spans[side][i];
+  if (!span || span.end <= t) return null;
+  return {
+    kind: span.kind,
+    start: span.start,
+    reason: span.kind === "waited" ? span.reason : undefined,
+    branch: span.kind === "proposed" ? span.branch : undefined,
+    position: span.kind === "proposed" ? span.position : undefined,
+  };
+}
+
+// The tokens of the newest rollback stay in view until the next verdict.
+function graveyardAt(run, verdict, hearing) {
+  if (hearing?.heard !== "rolledBack" || (verdict && verdict.end > hearing.t)) return null;
+  const branch = hearing.branch - 1;
+  const proposals = hearing.discarded.map((token, i) => ({
+    position: hearing.position + i,
+    branch,
+    token,
+    text: run.proposals.get(keyOf(branch, hearing.position + i))?.text ?? `⟨${token}⟩`,
+  }));
+  return { branch, since: hearing.t, proposals };
+}
+
+function failedAt(run, side, t) {
+  return run.failures.find((failure) => failure.side === side && failure.t <= t) ?? null;
+}
