@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from conftest import chromium
 
 from amusd_viz.errors import SettingError
 from amusd_viz.export.page import save_html, show_html, theater_page
@@ -107,7 +108,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         yield browser
         browser.close()
 
