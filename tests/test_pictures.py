@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from amusd_viz.errors import MissingExtraError, SettingError
+from amusd_viz.errors import MissingExtraError, SettingError, TraceError
 from amusd_viz.export import pictures, renderer
 from amusd_viz.export.formats import FORMATS, export_trace
 from amusd_viz.simulate.driver import Text, Timing, simulate
@@ -97,6 +99,14 @@ def test_png_has_the_size_asked_for(tmp_path, amusd):
         assert image.convert("L").getpixel((3, 3)) < 60, "dark paper"
 
 
+def test_pictures_can_be_drawn_where_an_event_loop_runs(tmp_path, amusd):
+    async def in_a_notebook() -> Path:
+        return pictures.save_svg(tmp_path / "a.svg", amusd)
+
+    there = asyncio.run(in_a_notebook()).read_text(encoding="utf-8")
+    assert there == pictures.save_svg(tmp_path / "b.svg", amusd).read_text(encoding="utf-8")
+
+
 # -- several moments -------------------------------------------------------------------------
 
 
@@ -155,6 +165,15 @@ def test_missing_packages_are_named_with_what_to_install(monkeypatch, tmp_path, 
     monkeypatch.setattr(renderer, "missing_from", lambda names: ("resvg_py",))
     with pytest.raises(MissingExtraError, match=r"resvg-py.*amusd-viz\[export\]"):
         pictures.save_svg(tmp_path / "a.svg", amusd)
+
+
+def test_a_run_the_theater_cannot_draw_is_a_named_error(tmp_path, amusd):
+    newer = Trace(msgspec.structs.replace(amusd.header, schema=99), amusd.events)
+    before = threading.active_count()
+    with pytest.raises(TraceError, match="the theater cannot draw this trace: .*99") as caught:
+        pictures.save_svg(tmp_path / "a.svg", newer)
+    assert len(str(caught.value).splitlines()) == 1
+    assert threading.active_count() == before, "the engine has ended"
 
 
 def test_machine_without_fonts_is_told(monkeypatch, tmp_path, amusd):

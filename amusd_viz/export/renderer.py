@@ -7,9 +7,11 @@ gives SVG; resvg turns that into pixels. Both come with the extra ``[export]``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amusd_viz.errors import MissingExtraError, SettingError
+from amusd_viz.errors import MissingExtraError, SettingError, TraceError
 from amusd_viz.extras import missing_from
 from amusd_viz.trace import Trace
 from amusd_viz.views.bundle import join
@@ -58,23 +60,32 @@ class Renderer:
     Raises:
         SettingError: no trace was given.
         MissingExtraError: the packages of ``[export]`` are not installed.
+        TraceError: the theater cannot draw the run, or not in reasonable time.
     """
 
     def __init__(self, traces: Sequence[Trace]) -> None:
         if not traces:
             raise SettingError("no run was given; pass one or more traces")
         need_export()
-        from py_mini_racer import MiniRacer
-
-        self._engine: MiniRacer = MiniRacer()
-        self._engine.eval(join("svg.js") + _GLUE, timeout_sec=_SECONDS)
-        self.end: int = self._call("load", [trace.dumps().decode() for trace in traces])
+        # A notebook's own thread has a running event loop, on which the engine cannot work.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="renderer")
+        self._engine = self._thread.submit(_start_engine).result()
+        try:
+            self.end: int = self._call("load", [trace.dumps().decode() for trace in traces])
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Renderer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._engine.close()
+        self.close()
+
+    def close(self) -> None:
+        """Ends the engine; nothing can be drawn afterwards."""
+        self._thread.submit(self._engine.close).result()
+        self._thread.shutdown()
 
     def svg(self, t: int, *, theme: str = "light", **view: Any) -> str:
         """The picture of the moment ``t`` (ns) as an SVG document; ``view`` as in ``scene.js``."""
@@ -107,7 +118,24 @@ class Renderer:
         return [int(t) for t in self._call("stops", run)]
 
     def _call(self, function: str, *args: Any) -> Any:
-        return self._engine.call(function, *args, timeout_sec=_SECONDS)
+        call = partial(self._engine.call, function, *args, timeout_sec=_SECONDS)
+        from py_mini_racer import JSEvalException, JSTimeoutException
+
+        try:
+            return self._thread.submit(call).result()
+        except JSTimeoutException:
+            raise TraceError(f"drawing took more than {_SECONDS} s; show a shorter run") from None
+        except JSEvalException as error:
+            reason = str(error).strip().splitlines()[0]
+            raise TraceError(f"the theater cannot draw this trace: {reason}") from None
+
+
+def _start_engine() -> MiniRacer:
+    from py_mini_racer import MiniRacer
+
+    engine = MiniRacer()
+    engine.eval(join("svg.js") + _GLUE, timeout_sec=_SECONDS)
+    return engine
 
 
 def need_export(feature: str = "Drawing pictures") -> None:
