@@ -126,6 +126,25 @@ def check(
         typer.echo(printable(line))
 
 
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace: .jsonl or .jsonl.gz")],
+    to: Annotated[str, typer.Option(help="perfetto, html, svg, png, gif or csv.")],
+    output: Annotated[Path, typer.Option(help="The file to write.")],
+    at: Annotated[
+        str | None,
+        typer.Option(help="Which moment a picture or page shows: 'rollback 1', '192 ms', 'end'."),
+    ] = None,
+    partial: Annotated[bool, typer.Option(help="Accept a file that ends early.")] = False,
+) -> None:
+    """Write a trace in another format: for Perfetto, a browser, slides, a paper, a spreadsheet."""
+    from amusd_viz.export.formats import export_trace
+    from amusd_viz.trace import Trace
+
+    written = export_trace(Trace.load(file, partial=partial), to, output, at=at)
+    typer.echo(printable(f"{written} ({written.stat().st_size / 1000:.0f} kB)"))
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(context: typer.Context) -> None:
     """Open JupyterLab on the first notebook; further arguments go to 'jupyter lab'."""

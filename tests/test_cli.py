@@ -100,7 +100,7 @@ def test_help_is_quick_because_it_imports_nothing_large():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("decode", "check", "lab", "notebooks", "doctor"):
+    for command in ("decode", "check", "export", "lab", "notebooks", "doctor"):
         assert command in done.stdout
 
 
@@ -162,6 +162,31 @@ def test_text_out_of_a_file_cannot_steer_the_terminal(run, simulated_amusd, tmp_
     assert code == 0
     assert "owned" in out
     assert not any(c in out for c in "\x1b\x07\x9b")
+
+
+# -- export ----------------------------------------------------------------------------------
+
+
+def test_export_writes_the_file_and_says_so(run, simulated_amusd, tmp_path):
+    trace = simulated_amusd.save(tmp_path / "run.jsonl.gz")
+    code, out, err = run("export", trace, "--to", "csv", "--output", tmp_path / "run.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith(str(tmp_path / "run.csv"))
+    assert (tmp_path / "run.csv").read_text().startswith("kind,side,")
+
+
+def test_export_refuses_what_it_cannot_do_in_one_sentence(run, simulated_amusd, tmp_path):
+    trace = simulated_amusd.save(tmp_path / "run.jsonl")
+    attempts = [
+        ("--to", "pdf", "--output", tmp_path / "a"),
+        ("--to", "csv", "--output", tmp_path / "missing" / "a"),
+        ("--to", "svg", "--output", tmp_path / "a", "--at", "rollback 99"),
+    ]
+    for attempt in attempts:
+        code, out, err = run("export", trace, *attempt)
+        assert (code, out) == (1, "")
+        assert is_one_sentence(err), err
+    assert run("export", trace, "--to", "csv")[0] == 2
 
 
 # -- decode ----------------------------------------------------------------------------------

@@ -1,0 +1,212 @@
+"""Pictures come from the theater's renderer, show the moment asked for, and stay within their limits."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from amusd_viz.errors import MissingExtraError, SettingError, TraceError
+from amusd_viz.export import pictures, renderer
+from amusd_viz.export.formats import FORMATS, export_trace
+from amusd_viz.simulate.driver import Text, Timing, simulate
+from amusd_viz.trace import Trace
+
+MS = 1_000_000
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '</text><script>alert(1)</script>&<![CDATA["\u202e\x00\x1b'
+
+
+def run(method: str = "amusd", words: dict[int, str] | None = None, prompt: str = "") -> Trace:
+    target = [i * 7 % 11 for i in range(50)]
+    draft = [t if i % 4 else t + 1 for i, t in enumerate(target)]
+    timing = Timing(
+        draft=5 * MS,
+        target=lambda k: (20 + k) * MS,
+        latency_to_target=MS // 10,
+        latency_to_draft=MS // 10,
+        target_prefill=12 * MS,
+        draft_prefill=4 * MS,
+    )
+    words = words or {i: f" w{i}" for i in range(12)}
+    trace = simulate(Text(target, draft, words), timing, method=method, max_new_tokens=24)
+    return Trace(msgspec.structs.replace(trace.header, prompt=prompt), trace.events)
+
+
+@pytest.fixture(scope="module")
+def amusd() -> Trace:
+    return run()
+
+
+def words_in(svg: str) -> str:
+    return " ".join("".join(e.itertext()) for e in ET.fromstring(svg).iter(f"{SVG}text"))
+
+
+# -- one moment ------------------------------------------------------------------------------
+
+
+def test_svg_shows_the_opening_moment_and_is_the_same_every_time(tmp_path, amusd):
+    first = pictures.save_svg(tmp_path / "a.svg", amusd).read_text(encoding="utf-8")
+    again = pictures.save_svg(tmp_path / "b.svg", amusd).read_text(encoding="utf-8")
+    assert first == again
+    assert "SIMULATED" in words_in(first).upper()
+    assert "The draft does not know yet" in words_in(first)
+
+
+def test_moments_are_named_as_in_the_theater(tmp_path, amusd):
+    shown = [
+        pictures.save_svg(tmp_path / "a.svg", amusd, at=at).read_text(encoding="utf-8")
+        for at in ("start", "rollback 1", "rollback 2", "90 ms", 90 * MS, "end")
+    ]
+    assert len(set(shown)) == 5
+    assert shown[3] == shown[4]
+    assert "90.0 ms" in words_in(shown[3])
+
+
+@pytest.mark.parametrize("at", ["rollback 99", "rollback", "soon", "<b>"])
+def test_a_moment_that_does_not_exist_is_refused_in_a_sentence(tmp_path, amusd, at):
+    with pytest.raises(SettingError, match="names no moment of these runs, which have"):
+        pictures.save_svg(tmp_path / "a.svg", amusd, at=at)
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_unknown_theme_and_no_run_are_refused(tmp_path, amusd):
+    with pytest.raises(SettingError, match="unknown theme 'pink'"):
+        pictures.save_svg(tmp_path / "a.svg", amusd, theme="pink")
+    with pytest.raises(SettingError, match="no run was given"):
+        pictures.save_svg(tmp_path / "a.svg")
+
+
+def test_hostile_text_is_text_in_the_picture(tmp_path):
+    trace = run(words=dict.fromkeys(range(12), HOSTILE), prompt=HOSTILE)
+    svg = pictures.save_svg(tmp_path / "a.svg", trace).read_text(encoding="utf-8")
+    tags = {e.tag.removeprefix(SVG) for e in ET.fromstring(svg).iter()}
+    assert "script" not in tags
+    assert "</text><script>" in words_in(svg)
+
+
+def test_png_has_the_size_asked_for(tmp_path, amusd):
+    from PIL import Image
+
+    path = pictures.save_png(tmp_path / "a.png", amusd, width=600, scale=1.5, theme="dark")
+    with Image.open(path) as image:
+        assert image.width == pytest.approx(1.5 * 632, abs=1)
+        assert image.convert("L").getpixel((3, 3)) < 60, "dark paper"
+
+
+def test_pictures_can_be_drawn_where_an_event_loop_runs(tmp_path, amusd):
+    async def in_a_notebook() -> Path:
+        return pictures.save_svg(tmp_path / "a.svg", amusd)
+
+    there = asyncio.run(in_a_notebook()).read_text(encoding="utf-8")
+    assert there == pictures.save_svg(tmp_path / "b.svg", amusd).read_text(encoding="utf-8")
+
+
+# -- several moments -------------------------------------------------------------------------
+
+
+def test_storyboard_is_one_document_of_n_different_stills(amusd, tmp_path):
+    board = pictures.storyboard(amusd, run("synchronous"), n=6)
+    root = ET.fromstring(board)
+    stills = [ET.tostring(still) for still in root.findall(f"{SVG}svg")]
+    assert len(stills) == len(set(stills)) == 6
+    assert "The draft does not know yet" in words_in(board)
+    assert board._repr_svg_() == board
+    assert board.save(tmp_path / "s.svg").read_text(encoding="utf-8") == board
+
+
+def test_storyboard_of_a_later_rollback_begins_before_it(amusd):
+    first, second = (pictures.storyboard(amusd, n=4, around=f"rollback {i}") for i in (1, 2))
+    assert first != second
+    with pytest.raises(SettingError, match="2 to 24 stills"):
+        pictures.storyboard(amusd, n=1)
+
+
+def test_runs_without_rollback_have_no_film(tmp_path):
+    with pytest.raises(SettingError, match="none of these runs has a rollback"):
+        pictures.save_gif(tmp_path / "a.gif", run("autoregressive"))
+
+
+def test_gif_moves_loops_and_is_small(tmp_path, amusd):
+    from PIL import Image
+
+    path = pictures.save_gif(tmp_path / "a.gif", amusd, width=480)
+    assert path.stat().st_size < pictures.MOST_GIF_BYTES
+    with Image.open(path) as film:
+        assert film.info["loop"] == 0
+        assert film.n_frames > 10
+        frames = []
+        for index in (0, film.n_frames - 1):
+            film.seek(index)
+            frames.append(film.convert("RGB").tobytes())
+        assert frames[0] != frames[1]
+
+
+def test_gif_that_is_too_large_is_drawn_smaller(tmp_path, amusd, monkeypatch):
+    from PIL import Image
+
+    large = pictures.save_gif(tmp_path / "a.gif", amusd, width=480)
+    monkeypatch.setattr(pictures, "MOST_GIF_BYTES", large.stat().st_size - 1)
+    small = pictures.save_gif(tmp_path / "b.gif", amusd, width=480)
+    with Image.open(large) as before, Image.open(small) as after:
+        assert after.width < before.width
+        assert after.n_frames == before.n_frames
+
+
+# -- what may be missing ---------------------------------------------------------------------
+
+
+def test_missing_packages_are_named_with_what_to_install(monkeypatch, tmp_path, amusd):
+    monkeypatch.setattr(renderer, "missing_from", lambda names: ("resvg_py",))
+    with pytest.raises(MissingExtraError, match=r"resvg-py.*amusd-viz\[export\]"):
+        pictures.save_svg(tmp_path / "a.svg", amusd)
+
+
+def test_a_run_the_theater_cannot_draw_is_a_named_error(tmp_path, amusd):
+    newer = Trace(msgspec.structs.replace(amusd.header, schema=99), amusd.events)
+    before = threading.active_count()
+    with pytest.raises(TraceError, match="the theater cannot draw this trace: .*99") as caught:
+        pictures.save_svg(tmp_path / "a.svg", newer)
+    assert len(str(caught.value).splitlines()) == 1
+    assert threading.active_count() == before, "the engine has ended"
+
+
+def test_machine_without_fonts_is_told(monkeypatch, tmp_path, amusd):
+    import resvg_py
+
+    real = resvg_py.svg_to_bytes
+    without = {"skip_system_fonts": True}
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda **kw: real(**(kw | without)))
+    with pytest.raises(SettingError, match="no font was found"):
+        pictures.save_png(tmp_path / "a.png", amusd)
+
+
+# -- by name ---------------------------------------------------------------------------------
+
+_BEGINNINGS = {
+    "perfetto": b'{"displayTimeUnit"',
+    "html": b"<!doctype html>",
+    "svg": b"<svg ",
+    "png": b"\x89PNG",
+    "gif": b"GIF89a",
+    "csv": b"kind,side,start_ns",
+}
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format_can_be_asked_for_by_name(to, tmp_path, amusd):
+    written = export_trace(amusd, to, tmp_path / "out")
+    assert written == tmp_path / "out"
+    assert io.BytesIO(written.read_bytes()).read(40).startswith(_BEGINNINGS[to])
+
+
+def test_unknown_format_and_unwritable_file_are_refused_in_a_sentence(tmp_path: Path, amusd):
+    with pytest.raises(SettingError, match="unknown format 'pdf'; use one of: perfetto, html"):
+        export_trace(amusd, "pdf", tmp_path / "out")
+    with pytest.raises(SettingError, match="cannot be written: No such file"):
+        export_trace(amusd, "csv", tmp_path / "missing" / "out")
