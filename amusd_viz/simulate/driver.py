@@ -1,188 +1,249 @@
-"""The protocol in virtual time: the same two sides as the engine's, with clocks for models."""
+"""The protocol in virtual time: the same two sides as the engine's, with clocks for models.
+
+The two devices have a clock each. The target's is carried from verdict to verdict; the draft's is
+carried along as far as the target can know of it. At equal times proposals arrive first, then a
+verdict is reached, then commits arrive, then new steps start.
+"""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections import deque
 
 from amusd_viz import events as ev
-from amusd_viz import stamp
+from amusd_viz.errors import SettingError
 from amusd_viz.protocol import (
     Commit,
     ConstantRunAhead,
     DraftSide,
-    Finish,
     Proposal,
     RunAheadPolicy,
     Step,
     TakeTurns,
     TargetSide,
+    Verdict,
+    WindowPolicy,
     window_policy,
 )
+from amusd_viz.simulate.checks import whole
+from amusd_viz.simulate.logs import Log, Recorder
+from amusd_viz.simulate.text import Text
+from amusd_viz.simulate.timing import Timing
+from amusd_viz.stamp import WAIT_OF_PAUSE
 from amusd_viz.trace import Trace
 
-
-@dataclass(frozen=True)
-class Text:
-    """What the two imaginary models write.
-
-    Attributes:
-        target: the target's token at each position.
-        draft: the draft's token at each position; equal where it agrees.
-        words: text of each token id.
-    """
-
-    target: Sequence[int]
-    draft: Sequence[int]
-    words: dict[int, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long things take, in ns. ``target(k)`` is one pass over a window of k proposals."""
-
-    draft: int
-    target: Callable[[int], int]
-    latency_to_target: int = 0
-    latency_to_draft: int = 0
-    draft_prefill: int = 0
-    target_prefill: int = 0
+__all__ = ["Simulation", "Text", "Timing", "simulate"]
 
 
 class Simulation:
-    """One run in virtual time. Draft steps are not interrupted: a commit is heard between two."""
+    """One run in virtual time.
+
+    Args:
+        text: what the models write.
+        timing: how long things take.
+        target: the target's side of the protocol, fresh.
+        draft: the draft's side; ``None`` for plain decoding.
+        log: is told everything that happens.
+        preemptible: the draft drops the step it is in when it hears that its branch is dead; a real
+            one hears commits between two steps only.
+        shared: both models run on one device, one step or pass at a time, first come, first served.
+    """
 
     def __init__(
-        self, text: Text, timing: Timing, target: TargetSide, draft: DraftSide | None
+        self,
+        text: Text,
+        timing: Timing,
+        target: TargetSide,
+        draft: DraftSide | None,
+        log: Log,
+        *,
+        preemptible: bool = False,
+        shared: bool = False,
     ) -> None:
         self.text = text
         self.timing = timing
         self.target = target
         self.draft = draft
-        self.events: list[ev.Event] = []
-        self._queue: list[tuple[int, int, Callable[[int], None]]] = []
-        self._order = 0
-        self._proposals: list[Proposal] = []
-        self._commits: list[Commit] = []
-        self._target_waits_since: int | None = None
-        self._draft_waits_since: tuple[int, ev.Wait] | None = None
+        self.log = log
+        self.preemptible = preemptible
+        self.shared = shared
+        self.now = 0
+        """When the target reached its last verdict."""
+        self.proposals: deque[tuple[int, Proposal]] = deque()
+        """On their way to the target or in its mailbox, with their arrival."""
+        self.commits: deque[tuple[int, Commit]] = deque()
+        """On their way to the draft or in its mailbox, with their arrival."""
+        self.step: tuple[int, int] | None = None
+        """Start and end of the step the draft is in."""
+        self.draft_free = 0
+        """Since when the draft is in no step."""
+        self.paused: tuple[int, ev.Wait] | None = None
+        """Since when and why the draft stands still."""
+        self.astray = False
+        """Whether the draft builds on a token that the target will not choose."""
 
-    def run(self) -> list[ev.Event]:
-        """Plays the run to its end and returns its events, in order."""
-        self._at(self.timing.target_prefill, self._target_prefilled)
-        if self.draft:
-            self._at(self.timing.draft_prefill, self._draft_prefilled)
-        else:
-            self.target.lose_draft()
-        while self._queue and not self.target.finish:
-            t, _, action = heapq.heappop(self._queue)
-            action(t)
-        return self.events
-
-    def _at(self, t: int, action: Callable[[int], None]) -> None:
-        self._order += 1
-        heapq.heappush(self._queue, (t, self._order, action))
+    def run(self) -> None:
+        """Plays the run from its prefill to its end."""
+        self.prefill()
+        while not self.target.finish:
+            self.next_verdict()
 
     # -- the target --------------------------------------------------------------------------
 
-    def _target_prefilled(self, t: int) -> None:
-        self.events.append(ev.Prefill(start=0, end=t, side=ev.Side.TARGET, tokens=1))
-        self._take_in_proposals(t)
-        self._judge(t, t)
+    def prefill(self) -> None:
+        """Both sides read the prompt; the target commits the first token."""
+        end = self.timing.target_prefill
+        self.log.prefilled(ev.Side.TARGET, end)
+        if self.draft is None:
+            self.target.lose_draft()
+        else:
+            self.draft_free = self.timing.draft_prefill + (end if self.shared else 0)
+            self.log.prefilled(ev.Side.DRAFT, self.draft_free)
+        self._draft_until(end)
+        self._judge(end, end)
 
-    def _target_wakes(self, t: int) -> None:
-        self._take_in_proposals(t)
-        if self.target.next_step() is Step.WAIT:
-            if self._target_waits_since is None:
-                self._target_waits_since = t
-            return
-        if self._target_waits_since is not None and t > self._target_waits_since:
-            self.events.append(
-                ev.Waited(
-                    start=self._target_waits_since,
-                    end=t,
-                    side=ev.Side.TARGET,
-                    reason=ev.Wait.PROPOSALS,
-                )
-            )
-        self._target_waits_since = None
+    def next_verdict(self) -> Verdict:
+        """Plays until the target has judged one more window."""
+        start = self._start_of_pass()
         window = self.target.take_window()
-        self.events.append(stamp.verify_started(t, window))
-        self._at(t + self.timing.target(len(window.tokens)), lambda end: self._judge(t, end))
+        self.log.verify_started(start, window)
+        return self._judge(start, start + self.timing.target(len(window.tokens)))
 
-    def _judge(self, start: int, end: int) -> None:
+    def _start_of_pass(self) -> int:
+        arrival = self.now
+        start = self._when_device_free(arrival, draft_first=True)
+        self._take_in(start)
+        while self.target.next_step() is Step.WAIT:
+            arrival = max(start, self._next_arrival())
+            start = self._when_device_free(arrival)
+            self._take_in(start)
+        if arrival > self.now:
+            self.log.waited(ev.Side.TARGET, self.now, arrival, ev.Wait.PROPOSALS)
+        return start
+
+    def _judge(self, start: int, end: int) -> Verdict:
         window = self.target.window or self.target.take_window()
-        verdict = self.target.settle(self.text.target[window.position :])
-        texts = [self.text.words.get(token, f"⟨{token}⟩") for token in verdict.tokens]
-        self.events += stamp.verdict_reached(start, end, window, verdict, texts=texts)
-        commit = verdict.commit(self.target.run)
+        self.now = end
+        self._draft_until(end)
+        self._take_in(end)
+        verdict = self.target.settle(
+            self.text.target[window.position : window.position + len(window.tokens) + 1]
+        )
+        self.log.judged(start, end, window, verdict)
         if verdict.finish:
-            self.events.append(self._finished(end, verdict.finish))
+            self.log.finished(end, verdict.finish, len(self.target.committed))
         elif self.draft:
-            self._at(end + self.timing.latency_to_draft, lambda t: self._commit_arrives(t, commit))
-        self._at(end, self._target_wakes)
+            arrival = end + self.timing.latency_to_draft
+            self.commits.append((arrival, verdict.commit(self.target.run)))
+        return verdict
 
-    def _finished(self, t: int, reason: Finish) -> ev.Finished:
-        return ev.Finished(t=t, reason=reason, tokens=len(self.target.committed))
+    def _take_in(self, t: int) -> None:
+        while self.proposals and self.proposals[0][0] <= t:
+            _, proposal = self.proposals.popleft()
+            self.log.received(t, proposal, self.target.receive(proposal))
 
-    def _proposal_arrives(self, t: int, proposal: Proposal) -> None:
-        self._proposals.append(proposal)
-        if self._target_waits_since is not None:
-            self._target_wakes(t)
+    def _next_arrival(self) -> int:
+        if not self.proposals:
+            self._draft_until(math.inf, one_proposal=True)
+            assert self.proposals, "the target waits for a draft that waits for the target"
+        return self.proposals[0][0]
 
-    def _take_in_proposals(self, t: int) -> None:
-        for proposal in self._proposals:
-            self.events += stamp.proposal_received(t, proposal, self.target.receive(proposal))
-        self._proposals.clear()
+    def _when_device_free(self, t: int, *, draft_first: bool = False) -> int:
+        """When the target may start: on a shared device, after the step the draft is in.
+
+        After a verdict a draft that has been kept waiting goes first.
+        """
+        if not self.shared or self.draft is None:
+            return t
+        self._draft_until(t)
+        if self.step is None and draft_first:
+            self._start_step(t, latest=t)
+        if self.step is not None:
+            t = self.step[1]
+            self._draft_until(t)
+        return t
 
     # -- the draft ---------------------------------------------------------------------------
 
-    def _draft_prefilled(self, t: int) -> None:
-        self.events.append(ev.Prefill(start=0, end=t, side=ev.Side.DRAFT, tokens=1))
-        self._draft_wakes(t)
-
-    def _draft_wakes(self, t: int) -> None:
-        draft = self.draft
-        assert draft is not None
-        for commit in self._commits:
-            branch = draft.branch
-            self.events += stamp.commit_heard(t, commit, draft.hear(commit), draft, branch)
-        self._commits.clear()
-        if paused := draft.pause():
-            if self._draft_waits_since is None:
-                self._draft_waits_since = (t, stamp.WAIT_OF_PAUSE[paused])
+    def _draft_until(self, t: float, *, one_proposal: bool = False) -> None:
+        """Carries the draft's clock to ``t``; a step that could start at ``t`` itself waits."""
+        if self.draft is None:
             return
-        if self._draft_waits_since is not None:
-            since, reason = self._draft_waits_since
-            if t > since:
-                self.events.append(ev.Waited(start=since, end=t, side=ev.Side.DRAFT, reason=reason))
-            self._draft_waits_since = None
-        self._at(t + self.timing.draft, lambda end: self._propose(t, end))
+        while True:
+            if self.step is None:
+                if not self._start_step(self.draft_free, latest=t - 1):
+                    return
+            elif self.preemptible and self._hears_within_step(t):
+                continue
+            elif self.step[1] > t:
+                return
+            else:
+                self._propose()
+                if one_proposal:
+                    return
 
-    def _propose(self, start: int, end: int) -> None:
+    def _start_step(self, t: int, latest: float) -> bool:
+        """Starts the draft's next step, at ``t`` or when a commit ends its pause by ``latest``."""
         draft = self.draft
         assert draft is not None
-        token = self.text.draft[len(draft.tokens)]
-        proposal = draft.propose(token)
-        self.events.append(
-            ev.Proposed(
-                start=start,
-                end=end,
-                branch=proposal.branch,
-                position=proposal.position,
-                token=token,
-                text=self.text.words.get(token, f"⟨{token}⟩"),
-            )
-        )
-        arrival = end + self.timing.latency_to_target
-        self._at(arrival, lambda t: self._proposal_arrives(t, proposal))
-        self._draft_wakes(end)
+        if self.shared:
+            t = max(t, self.now)
+        while t <= latest:
+            while self.commits and self.commits[0][0] <= t:
+                self._hear(t)
+            paused = draft.pause()
+            if paused is None:
+                if self.paused:
+                    since, reason = self.paused
+                    self.log.waited(ev.Side.DRAFT, since, t, reason)
+                    self.paused = None
+                self.step = (t, t + self.timing.draft_step())
+                return True
+            if self.paused is None:
+                self.paused = (t, WAIT_OF_PAUSE[paused])
+            if not self.commits:
+                return False
+            t = self.commits[0][0]
+        return False
 
-    def _commit_arrives(self, t: int, commit: Commit) -> None:
-        self._commits.append(commit)
-        if self._draft_waits_since is not None:
-            self._draft_wakes(t)
+    def _hears_within_step(self, t: float) -> bool:
+        assert self.step is not None
+        start, end = self.step
+        if not self.commits or self.commits[0][0] > t or self.commits[0][0] >= end:
+            return False
+        arrival = max(start, self.commits[0][0])
+        if self._hear(arrival) != "carried_on":
+            self.log.interrupted(start, arrival)
+            self.step, self.draft_free = None, arrival
+        return True
+
+    def _hear(self, t: int) -> str:
+        assert self.draft is not None
+        _, commit = self.commits.popleft()
+        branch = self.draft.branch
+        adoption = self.draft.hear(commit)
+        if adoption.kind == "rolled_back":
+            self.astray = False
+        self.log.heard(t, commit, adoption, self.draft, branch)
+        return adoption.kind
+
+    def _propose(self) -> None:
+        assert self.draft is not None
+        assert self.step is not None
+        start, end = self.step
+        position = len(self.draft.tokens)
+        words = self.text.astray if self.astray and self.text.astray else self.text.draft
+        token = words[position]
+        if self.text.astray and token != self.text.target[position]:
+            self.astray = True
+        proposal = self.draft.propose(token)
+        self.log.proposed(start, end, proposal)
+        self.proposals.append((end + self.timing.latency_to_target, proposal))
+        self.step, self.draft_free = None, end
+
+
+METHODS = ("autoregressive", "synchronous", "amusd")
+MOST_TOKENS = 10**8
 
 
 def simulate(
@@ -191,10 +252,13 @@ def simulate(
     *,
     method: str = "amusd",
     max_new_tokens: int,
-    policy: str = "paper",
+    policy: str | WindowPolicy = "paper",
     lookahead: int = 4,
     run_ahead: int = 16,
     rows: int = 8,
+    preemptible: bool = False,
+    shared: bool = False,
+    notes: dict[str, str] | None = None,
 ) -> Trace:
     """Simulates one run and returns its trace, marked ``simulated``.
 
@@ -207,39 +271,87 @@ def simulate(
         lookahead: proposals a round (synchronous only).
         run_ahead: how far ahead the draft may run (AMUSD only).
         rows: most tokens one target pass takes.
+        preemptible: the draft drops the step it is in when its branch dies.
+        shared: both models on one device.
+        notes: remarks for the header, such as where the numbers come from.
+
+    Raises:
+        SettingError: a number or name that makes no sense.
     """
-    drafts: dict[str, RunAheadPolicy | None] = {
-        "amusd": ConstantRunAhead(run_ahead),
-        "synchronous": TakeTurns(lookahead),
-        "autoregressive": None,
-    }
-    ahead = drafts[method]
-    waits = {"amusd": policy, "synchronous": f"fixed({lookahead})", "autoregressive": "eager"}[
-        method
-    ]
+    target, draft = sides(
+        method,
+        max_new_tokens=max_new_tokens,
+        policy=policy,
+        lookahead=lookahead,
+        run_ahead=run_ahead,
+        rows=rows,
+    )
+    if min(len(text.target), len(text.draft)) < max_new_tokens:
+        raise SettingError(
+            f"the text has {min(len(text.target), len(text.draft))} tokens; "
+            f"give at least max_new_tokens ({max_new_tokens})"
+        )
+    recorder = Recorder(text.words)
+    Simulation(text, timing, target, draft, recorder, preemptible=preemptible, shared=shared).run()
+    target_device = 0 if shared or draft is None else 1
+    header = ev.Header(
+        source="simulated",
+        method=method,
+        policy=target.policy.name if draft else "",
+        run_ahead=draft.run_ahead.name if draft else "",
+        max_new_tokens=max_new_tokens,
+        draft=ev.Model(name="imaginary draft") if draft else None,
+        target=ev.Model(name="imaginary target"),
+        draft_device=_virtual_device(0) if draft else None,
+        target_device=_virtual_device(target_device),
+        notes=notes or {},
+    )
+    return Trace(header, recorder.events)
+
+
+def _virtual_device(number: int) -> ev.Device:
+    return ev.Device(name=f"virtual:{number}", label=f"virtual device {number}")
+
+
+def sides(
+    method: str,
+    *,
+    max_new_tokens: int,
+    policy: str | WindowPolicy,
+    lookahead: int,
+    run_ahead: int,
+    rows: int,
+) -> tuple[TargetSide, DraftSide | None]:
+    """The two sides of the protocol, fresh, as ``method`` drives them."""
+    if method not in METHODS:
+        raise SettingError(f"unknown method {method!r}; use one of {', '.join(METHODS)}")
+    whole("max_new_tokens", max_new_tokens, 1, MOST_TOKENS)
+    whole("rows", rows, 1, 4096)
+    ahead: RunAheadPolicy | None = None
+    if method == "synchronous":
+        ahead = TakeTurns(whole("lookahead", lookahead, 1, 4096))
+        policy = f"fixed({lookahead})"
+    elif method == "amusd":
+        ahead = ConstantRunAhead(whole("run_ahead", run_ahead, 1, 4096))
+    else:
+        policy = "eager"
     target = TargetSide(
         run=1,
         max_new_tokens=max_new_tokens,
         end_tokens=(),
         rows=rows,
-        policy=window_policy(waits),
+        policy=_window_policy(policy),
         run_ahead=ahead.limit(1) if ahead else 0,
     )
-    draft = (
-        DraftSide(run=1, max_new_tokens=max_new_tokens, end_tokens=(), run_ahead=ahead)
-        if ahead
-        else None
-    )
-    events = Simulation(text, timing, target, draft).run()
-    header = ev.Header(
-        source="simulated",
-        method=method,
-        policy=target.policy.name if ahead else "",
-        run_ahead=ahead.name if ahead else "",
-        max_new_tokens=max_new_tokens,
-        draft=ev.Model(name="imaginary draft") if ahead else None,
-        target=ev.Model(name="imaginary target"),
-        draft_device=ev.Device(name="virtual:0", label="virtual device 0") if ahead else None,
-        target_device=ev.Device(name="virtual:1", label="virtual device 1"),
-    )
-    return Trace(header, events)
+    if ahead is None:
+        return target, None
+    return target, DraftSide(run=1, max_new_tokens=max_new_tokens, end_tokens=(), run_ahead=ahead)
+
+
+def _window_policy(policy: str | WindowPolicy) -> WindowPolicy:
+    if not isinstance(policy, str):
+        return policy
+    try:
+        return window_policy(policy)
+    except ValueError as error:
+        raise SettingError(str(error)) from None
