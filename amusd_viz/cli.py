@@ -73,7 +73,8 @@ def decode(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Decode a prompt, showing the text as it is committed."""
-    from amusd_viz.decode_report import report, summary
+    from amusd_viz.decode_report import failures, report, summary
+    from amusd_viz.events import Sampling
     from amusd_viz.extras import need_engine
 
     if pair and (draft or target):
@@ -83,32 +84,24 @@ def decode(
     prompt = sys.stdin.read() if prompt == "-" else prompt
     need_engine()
     from amusd_viz.engine import Session
+    from amusd_viz.engine.settings import RunSettings
 
-    session = _given(
-        pair=pair,
-        draft=draft,
-        target=target,
-        draft_device=draft_device,
-        target_device=target_device,
-    )
-    with Session(**session) as warm:
-        run = warm.decode(
-            prompt,
-            method=method,
-            max_new_tokens=max_new_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=top_k,
-            seed=seed,
-            **_given(policy=policy, lookahead=lookahead, run_ahead=run_ahead, chat=chat),
-        )
+    places = _given(draft_device=draft_device, target_device=target_device)
+    models = _given(pair=pair, draft=draft, target=target)
+    sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "seed": seed}
+    how = {"method": method, "max_new_tokens": max_new_tokens}
+    how |= _given(policy=policy, lookahead=lookahead, run_ahead=run_ahead)
+    RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
+    with Session(**places, **models) as warm:
+        run = warm.decode(prompt, **how, **sampling, **_given(chat=chat))
         interrupted = _follow(run, quiet=json)
     if trace:
         run.trace.save(trace)
     if json:
         typer.echo(report(run.trace, run.text))
     else:
-        typer.echo(summary(run.trace), err=True)
+        for line in (summary(run.trace), *failures(run.trace)):
+            typer.echo(printable(line), err=True)
     if interrupted:
         raise typer.Exit(130)
 

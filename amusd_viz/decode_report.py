@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,12 +11,22 @@ from amusd_viz import events as ev
 from amusd_viz.metrics import Metrics, measure
 from amusd_viz.trace import Trace
 
+if TYPE_CHECKING:
+    from amusd_viz.engine import Run
 
-def committed_text(events: Iterable[ev.Event]) -> Iterator[str]:
-    """The text of each commit as it happens, up to the end token."""
-    for event in events:
-        if isinstance(event, ev.Verified) and event.texts:
-            yield "".join(event.texts)
+
+def committed_text(run: Run) -> Iterator[str]:
+    """The text of a run piece by piece as it is committed; together they are ``run.text``."""
+    ids: list[int] = []
+    shown = ""
+    for event in run:
+        if isinstance(event, ev.Verified):
+            ids += event.committed
+            # A character may be spread over several tokens: half of it waits for the rest.
+            text = run.text_of(ids).rstrip("\N{REPLACEMENT CHARACTER}")
+            yield text[len(shown) :]
+            shown = max(shown, text, key=len)
+    yield run.text_of(ids)[len(shown) :]
 
 
 def report(trace: Trace, text: str) -> bytes:
@@ -41,6 +52,7 @@ def report(trace: Trace, text: str) -> bytes:
             "acceptance_rate": metrics.acceptance_rate,
             "rollbacks": metrics.rollbacks,
             "finish_reason": trace.finish.reason if trace.finish else None,
+            "failures": [f"{failure.side}: {failure.what}" for failure in trace.of(ev.Failed)],
             "pair": header.pair,
             "models": {"draft": draft and draft.name, "target": target.name},
             "devices": {"draft": header.draft_device, "target": header.target_device},
@@ -66,6 +78,11 @@ def summary(trace: Trace) -> str:
     return f"[{trace.header.method}] " + ", ".join(parts)
 
 
+def failures(trace: Trace) -> list[str]:
+    """One line for each side that failed during the run."""
+    return [f"failed   {one.side}: {_shortened(one.what, 200)}" for one in trace.of(ev.Failed)]
+
+
 def facts(trace: Trace) -> list[str]:
     """What ``check`` prints: a few lines on a valid trace."""
     header = trace.header
@@ -78,9 +95,7 @@ def facts(trace: Trace) -> list[str]:
     if header.prompt:
         lines.append(f"prompt   {_shortened(header.prompt)}")
     lines.append(f"run      {summary(trace)}")
-    lines += [
-        f"failed   {failure.side}: {_shortened(failure.what)}" for failure in trace.of(ev.Failed)
-    ]
+    lines += failures(trace)
     if header.created:
         lines.append(f"created  {header.created}")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -63,7 +63,7 @@ class FakeSession:
 class FakeRun:
     def __init__(self, trace: Trace, interrupt_at: int | None) -> None:
         self.trace = trace
-        self.text = "".join(trace.texts)
+        self.text = self.text_of(trace.tokens)
         self.stopped = self.waited = False
         self._interrupt_at = interrupt_at
         FakeSession.run = self
@@ -73,6 +73,9 @@ class FakeRun:
             if index == self._interrupt_at:
                 raise KeyboardInterrupt
             yield event
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        return "".join(self.trace.texts[: len(ids)])
 
     def stop(self) -> None:
         self.stopped = True

@@ -101,8 +101,13 @@ def test_a_server_of_another_environment_is_noticed(monkeypatch, tmp_path):
     other = tmp_path / "other"
     (other / "bin").mkdir(parents=True)
     (other / "bin" / "python").symlink_to(sys.executable)
-    server = subprocess.Popen([other / "bin" / "python", "-c", "input()"], stdin=subprocess.PIPE)
+    server = subprocess.Popen(
+        [other / "bin" / "python", "-c", "print('up', flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     try:
+        server.stdout.readline()
         monkeypatch.setenv("JPY_PARENT_PID", str(server.pid))
         report = "\n".join(map(str, doctor._widgets()))
         assert f"the Jupyter server runs from {other}" in report
