@@ -170,7 +170,7 @@ def test_missing_packages_are_named_with_what_to_install(monkeypatch, tmp_path, 
 def test_a_run_the_theater_cannot_draw_is_a_named_error(tmp_path, amusd):
     newer = Trace(msgspec.structs.replace(amusd.header, schema=99), amusd.events)
     before = threading.active_count()
-    with pytest.raises(TraceError, match="the theater cannot draw this trace: .*99") as caught:
+    with pytest.raises(TraceError, match=r"the theater cannot draw this trace: .*99") as caught:
         pictures.save_svg(tmp_path / "a.svg", newer)
     assert len(str(caught.value).splitlines()) == 1
     assert threading.active_count() == before, "the engine has ended"

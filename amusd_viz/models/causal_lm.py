@@ -58,12 +58,11 @@ class CausalLM:
         wanted = 1 + len(window)
         if self.rows is None:
             return self._forward(feed, len(feed), wanted)
+        assert wanted <= self.rows, f"{len(window)} proposals and a prefix exceed {self.rows} rows"
         while len(feed) > self.rows:
-            self._forward(feed[: self.rows], self.rows, 1)
-            del feed[: self.rows]
-        assert wanted <= len(feed), (
-            f"{len(window)} proposals and a prefix do not fit {self.rows} rows"
-        )
+            ahead = min(self.rows, len(feed) - wanted)
+            self._forward(feed[:ahead], self.rows, 1)
+            del feed[:ahead]
         return self._forward(feed, self.rows, wanted)
 
     def _forward(self, feed: list[int], rows: int, wanted: int) -> torch.Tensor:

@@ -135,7 +135,7 @@ class TargetSide:
             if self.committed[position] == proposal.token:
                 dropped.append(Dropped(branch, position, Fate.OVERTAKEN))
             else:
-                dropped.append(Dropped(branch, position, Fate.TOO_LATE))
+                dropped.append(Dropped(branch, position, Fate.CONTRADICTED))
                 dropped += self._kill_branch()
             return dropped
         expected = len(self.committed) + self._window_size() + len(self.pending)

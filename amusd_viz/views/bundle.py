@@ -22,7 +22,7 @@ _TOP_LEVEL = re.compile(
 
 _COMMENT = re.compile(r"^\s*//.*\n| +//[^\n\"'`]*$", re.MULTILINE)
 _OPAQUE = re.compile(
-    r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`'''
+    r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
     r"|(?<=[(,=:!&|?{;])\s*/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"
 )
 """What must stay as it is: strings, templates (never nested, in our modules), regular expressions."""
