@@ -180,7 +180,7 @@ def test_the_output_is_cut_at_the_first_end_token() -> None:
     assert (verdict.finish, verdict.dropped) == (Finish.END_TOKEN, ())
 
 
-def test_an_end_token_in_the_middle_of_a_window_leaves_the_rest_unfinished() -> None:
+def test_a_cut_inside_a_window_leaves_the_rest_unfinished() -> None:
     side = target_side(committed=[1], is_stop=lambda tokens: tokens[-1] == 2)
     propose(side, 1, 2, 3, 4)
     side.take_window()
