@@ -13,7 +13,7 @@ AmusdVizError
     ├── NotATraceError    the file is something else
     ├── NewerTraceError   written by a newer version of this package
     ├── CutTraceError     the file ends early (``partial=True`` opens it)
-    └── BrokenTraceError  the events contradict each other
+    └── BrokenTraceError  a line is no event, or contradicts an earlier one
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class CutTraceError(TraceError):
 
 
 class BrokenTraceError(TraceError):
-    """Two events of the recording contradict each other.
+    """A line of the recording is no event, or it contradicts an earlier one.
 
     Attributes:
         line: 1-based line of the file at which the contradiction shows.

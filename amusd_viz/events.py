@@ -11,15 +11,26 @@ the end of a span, the time of anything else.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from amusd_viz.protocol.messages import Fate
 from amusd_viz.protocol.target import Extra, Finish
 
 SCHEMA_VERSION = 1
 """Raised whenever a reader of the previous version would misread a file."""
+
+
+Nanoseconds = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+"""Up to 104 days, so that a browser's numbers hold it exactly."""
+Whole = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Position = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+TokenId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Probability = Annotated[float, Meta(ge=0, le=1.00001)]
+"""A sum of float32 numbers may come out a little above 1."""
 
 
 class Side(StrEnum):
@@ -51,9 +62,9 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 class Candidate(msgspec.Struct, frozen=True, array_like=True):
     """One of a model's most probable tokens at a position."""
 
-    token: int
+    token: TokenId
     text: str
-    probability: float
+    probability: Probability
 
 
 # -- the header ------------------------------------------------------------------------------
@@ -62,10 +73,10 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """How the target chooses a token; temperature 0 is greedy. ``top_k`` 0 and ``top_p`` 1 are off."""
 
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: Annotated[float, Meta(ge=0)] = 0.0
+    top_k: Whole = 0
+    top_p: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +84,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str = ""
-    parameters: int = 0
+    parameters: Whole = 0
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,25 +102,25 @@ class Numerics(msgspec.Struct, frozen=True, kw_only=True):
 
     dtype: str
     kernel: str
-    rows: int
-    cache_length: int
-    threads: int
+    rows: Count
+    cache_length: Count
+    threads: Count
     device: str
 
 
 class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="header"):
     """What a run was: everything but the events."""
 
-    schema: int = SCHEMA_VERSION
+    schema: Annotated[int, Meta(ge=1)] = SCHEMA_VERSION
     source: Literal["measured", "simulated"]
     method: str
     policy: str = ""
     """Name of the target's window policy; empty where nothing is proposed."""
     run_ahead: str = ""
     """Name of the draft's policy, such as ``constant(16)`` or ``lookahead(4)``."""
-    max_new_tokens: int
+    max_new_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)]
     sampling: Sampling = Sampling()
-    end_tokens: tuple[int, ...] = ()
+    end_tokens: tuple[TokenId, ...] = ()
     pair: str = ""
     draft: Model | None = None
     target: Model
@@ -122,7 +133,7 @@ class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="heade
     created: str = ""
     """UTC, ISO 8601."""
     prompt: str = ""
-    prompt_ids: tuple[int, ...] = ()
+    prompt_ids: tuple[TokenId, ...] = ()
     notes: dict[str, str] = {}
     """Free remarks, such as the settings of a simulation."""
 
@@ -133,8 +144,8 @@ class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="heade
 class Span(_Record, frozen=True, kw_only=True):
     """Something that takes time on one device: from ``start`` to ``end`` (ns)."""
 
-    start: int
-    end: int
+    start: Nanoseconds
+    end: Nanoseconds
 
     @property
     def at(self) -> int:
@@ -144,7 +155,7 @@ class Span(_Record, frozen=True, kw_only=True):
 class Instant(_Record, frozen=True, kw_only=True):
     """Something that happens at ``t`` (ns)."""
 
-    t: int
+    t: Nanoseconds
 
     @property
     def at(self) -> int:
@@ -155,7 +166,7 @@ class Prefill(Span, frozen=True, kw_only=True, tag="prefill"):
     """A model read the ``tokens`` prompt tokens."""
 
     side: Side
-    tokens: int
+    tokens: Count
 
 
 class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
@@ -163,14 +174,14 @@ class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
 
     side: ClassVar[Side] = Side.DRAFT
     drafter: str = "draft"
-    branch: int
-    position: int
-    token: int
+    branch: Count
+    position: Position
+    token: TokenId
     text: str = ""
-    probability: float | None = None
+    probability: Probability | None = None
     alternatives: tuple[Candidate, ...] = ()
     unsure: bool = False
-    parent: int | None = None
+    parent: Count | None = None
     """Index of the parent among the proposals of a tree; ``None`` in a chain."""
 
 
@@ -178,18 +189,18 @@ class Received(Instant, frozen=True, kw_only=True, tag="received"):
     """A message arrived: proposals at the target, a commit of ``count`` tokens at the draft."""
 
     side: Side
-    branch: int
+    branch: Count
     """Of the proposals; at the draft, its branch when the commit arrived."""
-    position: int
-    count: int = 1
+    position: Position
+    count: Count = 1
 
 
 class Dropped(Instant, frozen=True, kw_only=True, tag="dropped"):
     """A proposal left the target's side unaccepted."""
 
     side: ClassVar[Side] = Side.TARGET
-    branch: int
-    position: int
+    branch: Count
+    position: Position
     fate: Fate
 
 
@@ -197,9 +208,9 @@ class VerifyStarted(Instant, frozen=True, kw_only=True, tag="verify_started"):
     """The target began to judge ``tokens``, the first of which stands at ``position``."""
 
     side: ClassVar[Side] = Side.TARGET
-    branch: int
-    position: int
-    tokens: tuple[int, ...] = ()
+    branch: Count
+    position: Position
+    tokens: tuple[TokenId, ...] = ()
 
 
 class Verified(Span, frozen=True, kw_only=True, tag="verified"):
@@ -211,15 +222,15 @@ class Verified(Span, frozen=True, kw_only=True, tag="verified"):
     """
 
     side: ClassVar[Side] = Side.TARGET
-    branch: int
-    position: int
-    proposals: int
+    branch: Count
+    position: Position
+    proposals: Count
     """Size of the window."""
-    accepted: int
-    committed: tuple[int, ...]
+    accepted: Count
+    committed: tuple[TokenId, ...]
     texts: tuple[str, ...] = ()
     extra: Extra
-    probabilities: tuple[float, ...] = ()
+    probabilities: tuple[Probability, ...] = ()
     alternatives: tuple[tuple[Candidate, ...], ...] = ()
 
 
@@ -230,26 +241,26 @@ class RolledBack(Instant, frozen=True, kw_only=True, tag="rolled_back"):
     """
 
     side: ClassVar[Side] = Side.DRAFT
-    branch: int
-    position: int
-    length: int
-    adopted: tuple[int, ...]
-    discarded: tuple[int, ...]
+    branch: Count
+    position: Position
+    length: Count
+    adopted: tuple[TokenId, ...]
+    discarded: tuple[TokenId, ...]
 
 
 class CarriedOn(Instant, frozen=True, kw_only=True, tag="carried_on"):
     """The draft heard a commit it agrees with; it knows ``known`` tokens to be committed."""
 
     side: ClassVar[Side] = Side.DRAFT
-    known: int
+    known: Count
 
 
 class FastForwarded(Instant, frozen=True, kw_only=True, tag="fast_forwarded"):
     """The draft was behind the target and adopted what it lacked, from ``position`` on."""
 
     side: ClassVar[Side] = Side.DRAFT
-    position: int
-    adopted: tuple[int, ...]
+    position: Position
+    adopted: tuple[TokenId, ...]
 
 
 class Waited(Span, frozen=True, kw_only=True, tag="waited"):
@@ -264,7 +275,7 @@ class Finished(Instant, frozen=True, kw_only=True, tag="finished"):
 
     side: ClassVar[Side] = Side.TARGET
     reason: Finish
-    tokens: int
+    tokens: Count
 
 
 class Failed(Instant, frozen=True, kw_only=True, tag="failed"):

@@ -6,7 +6,6 @@ Loading refuses a file whose events contradict each other, with the line number.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from amusd_viz import events as ev
-from amusd_viz.errors import CutTraceError, NewerTraceError, NotATraceError
+from amusd_viz.errors import BrokenTraceError, CutTraceError, NewerTraceError, NotATraceError
 from amusd_viz.invariants import check_events
 from amusd_viz.protocol.messages import Fate
+from amusd_viz.trace_file import read_trace_file, write_trace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,8 @@ _KNOWN_KINDS = {t.__struct_config__.tag for t in ev.EVENT_TYPES}
 _decode_header = msgspec.json.Decoder(ev.Header).decode
 _decode_event = msgspec.json.Decoder(ev.Event).decode
 _encode = msgspec.json.Encoder().encode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a damaged line raises; the last for brackets nested without end."""
 
 
 class _Kind(msgspec.Struct):
@@ -74,35 +76,23 @@ class Trace:
         Raises:
             NotATraceError, NewerTraceError, CutTraceError, BrokenTraceError: see their docstrings.
         """
-        path = Path(path)
-        try:
-            data = path.read_bytes()
-            if data[:2] == b"\x1f\x8b":
-                data = gzip.decompress(data)
-        except EOFError:
-            raise CutTraceError(
-                f"{path}: the compressed file ends early; record it again"
-            ) from None
-        except (OSError, gzip.BadGzipFile, gzip.zlib.error) as error:
-            raise NotATraceError(
-                f"{path}: cannot be read ({error}); give the path of a trace"
-            ) from None
-        return cls.loads(data, name=str(path), partial=partial)
+        return cls.loads(read_trace_file(path, partial=partial), name=str(path), partial=partial)
 
     @classmethod
     def loads(cls, data: bytes | str, *, name: str = "trace", partial: bool = False) -> Trace:
         """Reads a trace from the contents of a file; see :meth:`load`."""
-        lines = (data.encode() if isinstance(data, str) else data).split(b"\n")
+        if isinstance(data, str):
+            data = data.encode(errors="surrogatepass")
+        lines = data.split(b"\n")
         header = _read_header(lines[0], name)
-        events = _read_events(lines, name, partial=partial)
-        trace = cls(header, events)
-        check_events(header, events, partial=partial)
+        numbers, events = _read_events(lines, name, partial=partial)
+        check_events(header, events, lines=numbers)
         if not partial and not ends_a_run(events):
             raise CutTraceError(
                 f"{name}: ends before its run does (no 'finished' event); "
                 "open it with partial=True to see what there is"
             )
-        return trace
+        return cls(header, events)
 
     def dumps(self) -> bytes:
         """The contents of a trace file: JSON lines, UTF-8."""
@@ -113,14 +103,11 @@ class Trace:
 
     def save(self, path: str | Path) -> Path:
         """Writes the trace (gzipped if the name ends in ``.gz``) and returns the path."""
-        path = Path(path)
-        data = self.dumps()
-        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-        return path
+        return write_trace_file(path, self.dumps())
 
     def check(self) -> Trace:
         """Raises :class:`BrokenTraceError` if the events contradict each other; returns the trace."""
-        check_events(self.header, self.events, partial=not ends_a_run(self.events))
+        check_events(self.header, self.events)
         return self
 
     # -- questions ---------------------------------------------------------------------------
@@ -200,13 +187,18 @@ def ends_a_run(events: Sequence[ev.Event | ev.Unknown]) -> bool:
 def _read_header(line: bytes, name: str) -> ev.Header:
     try:
         kind = _decode_kind(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
+        if line.startswith(b'{"kind":"header"'):
+            raise CutTraceError(
+                f"{name}: ends inside its header, so there is nothing to show"
+            ) from None
         raise NotATraceError(
-            f"{name}: is not a trace (line 1 is not a header); traces are made by 'amusd-viz decode --trace'"
+            f"{name}: is not a trace (line 1 is not a header); traces are made by "
+            "'amusd-viz decode --trace'"
         ) from None
     if kind.kind != "header":
         raise NotATraceError(
-            f"{name}: is not a trace (line 1 has kind {kind.kind!r}, not 'header')"
+            f"{name}: is not a trace (line 1 has kind {kind.kind!r:.40}, not 'header')"
         )
     if kind.schema > ev.SCHEMA_VERSION:
         raise NewerTraceError(
@@ -215,32 +207,40 @@ def _read_header(line: bytes, name: str) -> ev.Header:
         )
     try:
         return _decode_header(line)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise NotATraceError(f"{name}: line 1 is no header of a trace: {error}") from None
 
 
-def _read_events(lines: list[bytes], name: str, *, partial: bool) -> list[ev.Event | ev.Unknown]:
+def _read_events(
+    lines: list[bytes], name: str, *, partial: bool
+) -> tuple[list[int], list[ev.Event | ev.Unknown]]:
+    """The events and the lines they stand on; blank lines are skipped."""
+    numbers: list[int] = []
     events: list[ev.Event | ev.Unknown] = []
-    last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
-    for index, line in enumerate(lines[1:], start=1):
+    last = max((i for i, line in enumerate(lines, start=1) if line.strip()), default=0)
+    for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
         try:
             events.append(_decode_line(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            cut = index == last and not isinstance(error, msgspec.ValidationError)
+        except _UNREADABLE as error:
+            # Half an object is no JSON; JSON of the wrong shape was not made by cutting.
+            cut = number == last and not isinstance(error, msgspec.ValidationError)
             if cut and partial:
                 break
             if cut:
                 raise CutTraceError(
-                    f"{name}: line {index + 1} is cut; open the file with partial=True to see the rest"
+                    f"{name}: line {number} is cut; open the file with partial=True to see the rest"
                 ) from None
-            raise NotATraceError(f"{name}: line {index + 1} is no event: {error}") from None
-    return events
+            raise BrokenTraceError(number, f"is no event: {error}") from None
+        numbers.append(number)
+    return numbers, events
 
 
 def _decode_line(line: bytes) -> ev.Event | ev.Unknown:
     kind = _decode_kind(line).kind
     if kind in _KNOWN_KINDS:
         return _decode_event(line)
+    if kind in ("", "header"):
+        raise msgspec.ValidationError("a second header" if kind else "it has no kind")
     return ev.Unknown(raw=msgspec.Raw(line), kind=kind)

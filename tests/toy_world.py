@@ -364,7 +364,7 @@ class World:
         self._send(verdict)
 
     def _send(self, verdict: Verdict) -> None:
-        """Commits may travel whole or in pieces; only the last piece says done."""
+        """Commits may travel whole, in pieces or merged; only the last piece says done."""
         commit = verdict.commit(RUN)
         assert commit.done is (verdict.finish is not None)
         assert commit.tokens or commit.done
@@ -375,6 +375,9 @@ class World:
                 )
             )
         position, tokens = commit.position, commit.tokens
+        if self.to_draft and self.rng.random() < 0.2:
+            waiting = self.to_draft.pop()
+            position, tokens = waiting.position, waiting.tokens + tokens
         while len(tokens) > 1 and self.rng.random() < 0.4:
             cut = self.rng.randint(1, len(tokens) - 1)
             self.to_draft.append(Commit(RUN, position, tokens[:cut], False))
