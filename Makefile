@@ -9,6 +9,7 @@ PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
+QUIET := $(if $(CI),-q,)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with=tests/nbval.cfg
 SETTINGS := pyproject.toml constraints.txt
 
@@ -77,10 +78,10 @@ $(BIN)/python:
 # torch goes first and alone, so that nothing else decides which build of it is taken.
 $(VENV)/.engine: $(SETTINGS) | $(BIN)/python
 	@echo "Installing into $(VENV); the first time takes some minutes"
-	$(PIP) -q torch
-	$(PIP) -q -e ".[engine]"
+	$(PIP) $(QUIET) torch
+	$(PIP) $(QUIET) -e ".[engine]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.engine $(SETTINGS)
-	$(PIP) -q -e ".[engine,export,dev]"
+	$(PIP) $(QUIET) -e ".[engine,export,dev]"
 	@touch $@

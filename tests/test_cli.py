@@ -286,6 +286,65 @@ def test_a_trace_that_cannot_be_written_is_refused_before_models_load(run, sessi
     assert not hasattr(session, "made_with")
 
 
+# -- the real engine -------------------------------------------------------------------------
+
+KEYS = {
+    *("text", "token_ids", "method", "new_tokens", "seconds", "decode_seconds", "prefill_seconds"),
+    *("verifications", "proposed", "accepted", "acceptance_rate", "rollbacks", "finish_reason"),
+    *("devices", "numerics"),
+}
+
+
+@pytest.mark.engine
+def test_a_real_prompt_is_decoded_in_a_process_of_its_own(tmp_path):
+    file = tmp_path / "run.jsonl.gz"
+    command = [sys.executable, "-m", "amusd_viz.cli", "decode", "Name a colour.", "--json"]
+    done = subprocess.run(
+        [*command, "--max-new-tokens", "6", "--trace", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    trace = Trace.load(file)
+    assert set(answer) >= KEYS
+    assert answer["text"].strip()
+    assert answer["token_ids"] == list(trace.tokens)
+    assert answer["new_tokens"] == len(answer["token_ids"]) <= 6
+    assert trace.header.source == "measured"
+    assert answer["devices"]["draft"] != answer["devices"]["target"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--max-new-tokens", "-1"),
+        ("--max-new-tokens", "99999999999999999999"),
+        ("--temperature", "-0.5"),
+        ("--temperature", "nan"),
+        ("--top-p", "0"),
+        ("--seed", "-3"),
+        ("--method", "magic"),
+        ("--policy", "fixed(-2)"),
+        ("--lookahead", "0"),
+        ("--run-ahead", "-1"),
+        ("--pair", "no-such-pair"),
+        ("--target", "/no/such/folder"),
+        ("--draft-device", "cpu:9999"),
+        ("--draft-device", "toaster"),
+        ("--draft-device", "cpu:0", "--target-device", "cpu:0"),
+        ("--draft-device", "cuda:77"),
+    ],
+)
+def test_nonsense_is_refused_in_one_sentence(run, arguments):
+    code, out, err = run("decode", "Why?", *arguments)
+    assert code == 1
+    assert out == ""
+    assert is_one_sentence(err), err
+
+
 # -- notebooks and lab -----------------------------------------------------------------------
 
 
