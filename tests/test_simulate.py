@@ -87,7 +87,7 @@ def test_tokens_per_verification(acceptance, wait, ratio, tokens):
 
 def test_plain_decoding_is_the_unit():
     found = stats(0.5, 0.1, method="autoregressive", tokens=1000)
-    assert (found.speedup, found.tokens_per_verification, found.proposals) == (1, 1, 0)
+    assert (found.speedup, found.tokens_per_verification, found.counts.proposals) == (1, 1, 0)
     assert found.busy == {"draft": 0, "target": 1}
 
 
@@ -174,11 +174,11 @@ def test_statistics_equal_those_of_the_trace(acceptance, timing, setup, seed):
     text = words(agreement(acceptance, 140, seed))
     trace = simulate(text, timing, max_new_tokens=140, **setup).check()
     assert list(trace.tokens) == list(text.target[:140])
-    verdicts = trace.of(ev.Verified)[1 : counted.verifications + 1]
-    assert sum(len(v.committed) for v in verdicts) == counted.tokens
-    assert sum(v.accepted for v in verdicts) == counted.accepted
+    verdicts = trace.of(ev.Verified)[1 : counted.counts.verifications + 1]
+    assert sum(len(v.committed) for v in verdicts) == counted.counts.tokens
+    assert sum(v.accepted for v in verdicts) == counted.counts.accepted
     assert verdicts[-1].end == counted.time
-    assert sum(v.end - v.start for v in verdicts) == counted.target_busy
+    assert sum(v.end - v.start for v in verdicts) == counted.counts.target_busy
 
 
 # -- properties of the pre-emptible simulation -----------------------------------------------

@@ -278,6 +278,7 @@ def simulate(
     Raises:
         SettingError: a number or name that makes no sense.
     """
+    whole("max_new_tokens", max_new_tokens, 1, MOST_TOKENS)
     target, draft = sides(
         method,
         max_new_tokens=max_new_tokens,
@@ -325,7 +326,6 @@ def sides(
     """The two sides of the protocol, fresh, as ``method`` drives them."""
     if method not in METHODS:
         raise SettingError(f"unknown method {method!r}; use one of {', '.join(METHODS)}")
-    whole("max_new_tokens", max_new_tokens, 1, MOST_TOKENS)
     whole("rows", rows, 1, 4096)
     ahead: RunAheadPolicy | None = None
     if method == "synchronous":
