@@ -270,6 +270,7 @@ def _relative_state(simulation: Simulation) -> Hashable:
         # What the draft has not heard of yet; its own tokens are ones.
         tuple(committed[draft.known :]),
         (step[0] - now, step[1] - now) if step else None,
+        simulation.lacked,
         None if step or simulation.paused else simulation.draft_free - now,
         tuple((t - now, c.position - length, len(c.tokens)) for t, c in simulation.commits),
         tuple(
