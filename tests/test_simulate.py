@@ -87,7 +87,7 @@ def test_tokens_per_verification(acceptance, wait, ratio, tokens):
 
 def test_plain_decoding_is_the_unit():
     found = stats(0.5, 0.1, method="autoregressive", tokens=1000)
-    assert (found.speedup, found.tokens_per_verification, found.proposals) == (1, 1, 0)
+    assert (found.speedup, found.tokens_per_verification, found.counts.proposals) == (1, 1, 0)
     assert found.busy == {"draft": 0, "target": 1}
 
 
@@ -174,11 +174,11 @@ def test_statistics_equal_those_of_the_trace(acceptance, timing, setup, seed):
     text = words(agreement(acceptance, 140, seed))
     trace = simulate(text, timing, max_new_tokens=140, **setup).check()
     assert list(trace.tokens) == list(text.target[:140])
-    verdicts = trace.of(ev.Verified)[1 : counted.verifications + 1]
-    assert sum(len(v.committed) for v in verdicts) == counted.tokens
-    assert sum(v.accepted for v in verdicts) == counted.accepted
+    verdicts = trace.of(ev.Verified)[1 : counted.counts.verifications + 1]
+    assert sum(len(v.committed) for v in verdicts) == counted.counts.tokens
+    assert sum(v.accepted for v in verdicts) == counted.counts.accepted
     assert verdicts[-1].end == counted.time
-    assert sum(v.end - v.start for v in verdicts) == counted.target_busy
+    assert sum(v.end - v.start for v in verdicts) == counted.counts.target_busy
 
 
 # -- properties of the pre-emptible simulation -----------------------------------------------
@@ -198,6 +198,44 @@ def test_never_waiting_is_never_below_plain_decoding(acceptance, ratio, seed):
 def test_the_draft_bounds_the_speedup(acceptance, ratio, wait, latency):
     found = stats(acceptance, ratio, policy=f"fixed({wait})", latency=latency, tokens=2000)
     assert found.speedup <= 1 / ratio * (1 + 1e-2)
+
+
+def speed(acceptance, ratio, wait, latency=0.0, seed=0):
+    found = stats(
+        acceptance, ratio, policy=f"fixed({wait})", latency=latency, tokens=3000, seed=seed
+    )
+    return found.speedup
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0, 0.98), sixths, st.integers(1, 6), st.integers(0, 9))
+def test_asynchronous_is_never_below_synchronous(acceptance, ratio, wait, seed):
+    turns = stats(acceptance, ratio, method="synchronous", lookahead=wait, tokens=3000, seed=seed)
+    assert speed(acceptance, ratio, wait, seed=seed) >= turns.speedup * (1 - 1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0, 0.98), st.lists(sixths, min_size=2, max_size=2), st.integers(0, 6))
+def test_a_faster_draft_is_never_worse(acceptance, pair, wait):
+    fast, slow = sorted(pair)
+    assert speed(acceptance, fast, wait) >= speed(acceptance, slow, wait) * (1 - 1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.floats(0, 0.98), sixths, st.integers(0, 6), st.lists(st.floats(0, 2), min_size=2, max_size=2)
+)
+def test_latency_never_helps(acceptance, ratio, wait, pair):
+    short, long = sorted(pair)
+    at = [speed(acceptance, ratio, wait, latency) for latency in (short, long)]
+    assert at[0] >= at[1] * (1 - 1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(0, 0.98), min_size=2, max_size=2), sixths, st.integers(0, 6))
+def test_a_better_draft_is_never_worse(pair, ratio, wait):
+    low, high = sorted(pair)
+    assert speed(high, ratio, wait) >= speed(low, ratio, wait) * (1 - 1e-2)
 
 
 # -- texts and their fates -------------------------------------------------------------------

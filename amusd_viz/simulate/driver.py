@@ -79,6 +79,8 @@ class Simulation:
         """Since when the draft is in no step."""
         self.paused: tuple[int, ev.Wait] | None = None
         """Since when and why the draft stands still."""
+        self.lacked = 0
+        """Tokens adopted without having been drafted, since the last step began."""
         self.astray = False
         """Whether the draft builds on a token that the target will not choose."""
 
@@ -197,7 +199,9 @@ class Simulation:
                     since, reason = self.paused
                     self.log.waited(ev.Side.DRAFT, since, t, reason)
                     self.paused = None
-                self.step = (t, t + self.timing.draft_step())
+                catching_up = self.lacked * self.timing.catching_up
+                self.step = (t, t + self.timing.draft_step() + catching_up)
+                self.lacked = 0
                 return True
             if self.paused is None:
                 self.paused = (t, WAIT_OF_PAUSE[paused])
@@ -224,6 +228,8 @@ class Simulation:
         adoption = self.draft.hear(commit)
         if adoption.kind == "rolled_back":
             self.astray = False
+        elif adoption.kind == "fast_forwarded":
+            self.lacked += len(adoption.adopted)
         self.log.heard(t, commit, adoption, self.draft, branch)
         return adoption.kind
 
@@ -278,6 +284,7 @@ def simulate(
     Raises:
         SettingError: a number or name that makes no sense.
     """
+    whole("max_new_tokens", max_new_tokens, 1, MOST_TOKENS)
     target, draft = sides(
         method,
         max_new_tokens=max_new_tokens,
@@ -325,7 +332,6 @@ def sides(
     """The two sides of the protocol, fresh, as ``method`` drives them."""
     if method not in METHODS:
         raise SettingError(f"unknown method {method!r}; use one of {', '.join(METHODS)}")
-    whole("max_new_tokens", max_new_tokens, 1, MOST_TOKENS)
     whole("rows", rows, 1, 4096)
     ahead: RunAheadPolicy | None = None
     if method == "synchronous":

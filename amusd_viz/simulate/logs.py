@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from amusd_viz import events as ev
 from amusd_viz import stamp
@@ -92,34 +92,32 @@ class Recorder:
         return self.words.get(token, f"⟨{token}⟩")
 
 
+class Counts(NamedTuple):
+    """What a run, or a part of it, came to."""
+
+    tokens: int = 0
+    """Committed behind the first one."""
+    verifications: int = 0
+    proposals: int = 0
+    accepted: int = 0
+    confirmed: int = 0
+    """Not judged in a window, but equal to a token the target had committed already."""
+    rollbacks: int = 0
+    draft_busy: int = 0
+    """ns, interrupted steps included."""
+    target_busy: int = 0
+    """ns, prefill not included."""
+
+
 class Counter:
-    """Counts, and remembers nothing else."""
+    """Counts, and remembers nothing else; the fields are those of :class:`Counts`."""
 
     def __init__(self) -> None:
-        self.tokens = 0
-        """Committed behind the first one."""
-        self.verifications = 0
-        self.proposals = 0
-        self.accepted = 0
-        self.confirmed = 0
-        """Not judged in a window, but equal to a token the target had committed already."""
-        self.rollbacks = 0
-        self.draft_busy = 0
-        """ns, interrupted steps included."""
-        self.target_busy = 0
-        """ns, prefill not included."""
+        for field in Counts._fields:
+            setattr(self, field, 0)
 
-    def counts(self) -> tuple[int, ...]:
-        return (
-            self.tokens,
-            self.verifications,
-            self.proposals,
-            self.accepted,
-            self.confirmed,
-            self.rollbacks,
-            self.draft_busy,
-            self.target_busy,
-        )
+    def counts(self) -> Counts:
+        return Counts(*(getattr(self, field) for field in Counts._fields))
 
     def prefilled(self, side: ev.Side, end: int) -> None:
         pass

@@ -16,30 +16,21 @@ from dataclasses import dataclass, field
 from amusd_viz.protocol import Fixed, WindowPolicy
 from amusd_viz.simulate.checks import whole
 from amusd_viz.simulate.driver import MOST_TOKENS, Simulation, sides
-from amusd_viz.simulate.logs import Counter
+from amusd_viz.simulate.logs import Counter, Counts
 from amusd_viz.simulate.text import NEVER, Acceptance, Text
 from amusd_viz.simulate.timing import Timing
 
+ENDLESS = 10**12
+"""Length limit of the protocol's sides where a run ends by its count of tokens."""
 MOST_SITUATIONS = 4000
 """Where more than these come up the rest of a run is played directly, slower but the same."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a run came to, from its first token on; times in ns.
+    """What a run came to, from its first token on; times in ns."""
 
-    ``accepted`` proposals were judged right in a window; ``confirmed`` ones were equal to a token
-    that the target had committed by itself. All others were work on a dead branch.
-    """
-
-    tokens: int
-    verifications: int
-    proposals: int
-    accepted: int
-    confirmed: int
-    rollbacks: int
-    draft_busy: int
-    target_busy: int
+    counts: Counts
     time: int
     plain_time: int
     """What autoregressive decoding takes for the same tokens on the same target."""
@@ -51,18 +42,19 @@ class Statistics:
 
     @property
     def tokens_per_verification(self) -> float:
-        return self.tokens / self.verifications
+        return self.counts.tokens / self.counts.verifications
 
     @property
     def busy(self) -> dict[str, float]:
         """Share of the time that each side worked."""
-        return {"draft": self.draft_busy / self.time, "target": self.target_busy / self.time}
+        counts = self.counts
+        return {"draft": counts.draft_busy / self.time, "target": counts.target_busy / self.time}
 
     @property
     def waste(self) -> float:
         """Share of the proposals that were drafted on a dead branch or killed it."""
-        right = self.accepted + self.confirmed
-        return 1 - right / self.proposals if self.proposals else 0.0
+        right = self.counts.accepted + self.counts.confirmed
+        return 1 - right / self.counts.proposals if self.counts.proposals else 0.0
 
 
 def simulate_statistics(
@@ -103,18 +95,14 @@ def simulate_statistics(
     whole("tokens", tokens, 1, MOST_TOKENS)
     target, draft = sides(
         method,
-        max_new_tokens=MOST_TOKENS,
+        max_new_tokens=ENDLESS,
         policy=policy,
         lookahead=lookahead,
         run_ahead=run_ahead,
         rows=rows,
     )
-    # Only speed hangs on the limit, not the run: it ends by the count of tokens below.
-    target.max_new_tokens = NEVER
-    if draft:
-        draft.max_new_tokens = NEVER
     simulation = Simulation(
-        Text(_Target(), _Draft()),
+        one_mismatch(),
         timing,
         target,
         draft,
@@ -126,12 +114,13 @@ def simulate_statistics(
     simulation.text.target.mismatch = coming.ahead
     simulation.prefill()
     coming.commit(1)
-    counts = [0] * len(simulation.log.counts())
+    counts = [0] * len(Counts._fields)
     time = 0
     if timing.steady and isinstance(target.policy, Fixed):
         simulation, time = _by_situations(simulation, coming, tokens, counts)
     time += _directly(simulation, coming, tokens - counts[0], counts)
-    return Statistics(*counts, time=time, plain_time=counts[0] * (plain_step or timing.target(0)))
+    total = Counts(*counts)
+    return Statistics(total, time, total.tokens * (plain_step or timing.target(0)))
 
 
 class _Coming:
@@ -188,7 +177,7 @@ class _Passage:
     to: _Situation
     tokens: int
     time: int
-    counts: tuple[int, ...]
+    counts: Counts
     times: int = 0
 
 
@@ -254,7 +243,7 @@ def _fork(simulation: Simulation) -> Simulation:
     """A copy that can be played on without changing the original, with counts at zero."""
     fork = copy.copy(simulation)
     fork.log = Counter()
-    fork.text = Text(_Target(), simulation.text.draft)
+    fork.text = one_mismatch()
     fork.proposals, fork.commits = deque(simulation.proposals), deque(simulation.commits)
     fork.target = copy.copy(simulation.target)
     fork.target.committed = list(simulation.target.committed)
@@ -281,6 +270,7 @@ def _relative_state(simulation: Simulation) -> Hashable:
         # What the draft has not heard of yet; its own tokens are ones.
         tuple(committed[draft.known :]),
         (step[0] - now, step[1] - now) if step else None,
+        simulation.lacked,
         None if step or simulation.paused else simulation.draft_free - now,
         tuple((t - now, c.position - length, len(c.tokens)) for t, c in simulation.commits),
         tuple(
@@ -293,6 +283,11 @@ def _relative_state(simulation: Simulation) -> Hashable:
             for t, p in simulation.proposals
         ),
     )
+
+
+def one_mismatch() -> Text:
+    """A text without end that agrees but for at most one position, ``text.target.mismatch``."""
+    return Text(_Target(), _Draft())
 
 
 class _Draft:

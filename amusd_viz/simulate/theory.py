@@ -41,7 +41,7 @@ def tokens_per_window(acceptance: float, proposals: int) -> float:
     1 + α + ... + α^k (Leviathan et al., arXiv 2211.17192, equation 1).
     """
     a, k = probability("acceptance", acceptance), whole("proposals", proposals, 0, 10**6)
-    return float(k + 1) if a == 1 else (1 - a ** (k + 1)) / (1 - a)
+    return float(k + 1) if a == 1 else _one_minus_power(a, k + 1) / (1 - a)
 
 
 def synchronous(
@@ -163,7 +163,7 @@ def optimal_wait(acceptance: float, ratio: float) -> float:
     a, c = probability("acceptance", acceptance), positive("ratio", ratio)
     if a in (0.0, 1.0):
         return 0.0 if a == 0 else 1 / c - 1
-    return math.log(c * (1 - a ** (1 / c)) / -math.log(a)) / math.log(a) - 1
+    return math.log(c * _one_minus_power(a, 1 / c) / -math.log(a)) / math.log(a) - 1
 
 
 def best_wait(acceptance: float, ratio: float, latency: float = 0.0) -> Best:
@@ -214,22 +214,24 @@ def _in_step(a: float, m: int, c: float, latency: float) -> float:
         return period * _steps_in(a, m + 1, period / c)
     plain = math.ceil(1 + latency / (1 - c) - 1e-12)
     judged = _steps_in(a, 1 + (plain - 1 - latency) / c, 1 / c)
-    return (a - a**plain) / (1 - a) + judged
+    return a * _one_minus_power(a, plain - 1) / (1 - a) + judged
 
 
 def _steps_in(a: float, first: float, each: float) -> float:
     """Expected verifications in step: α^first + α^(first + each) + ..."""
-    return a**first / (1 - a**each)
+    return a**first / _one_minus_power(a, each)
 
 
 def _renewed(acceptance: float, cycle: Callable[[float], float]) -> float:
     """Tokens per time of a renewal process with 1/(1-α) tokens and ``cycle(α)`` time a cycle."""
-    a = probability("acceptance", acceptance)
-    if a < 1:
-        return 1 / ((1 - a) * cycle(a))
-    # The limit α -> 1: (1 - α) times everything finite vanishes and the steps in step remain.
-    almost = 1 - 1e-9
-    return 1 / ((1 - almost) * cycle(almost))
+    # At α = 1 both (1 - α) and the cycle's share of it vanish; the closest number below stands in.
+    a = min(probability("acceptance", acceptance), math.nextafter(1.0, 0.0))
+    return 1 / ((1 - a) * cycle(a))
+
+
+def _one_minus_power(a: float, exponent: float) -> float:
+    """1 - a^exponent without loss of digits near a = 1."""
+    return -math.expm1(exponent * math.log(a)) if a > 0 else 1.0
 
 
 def _best_waiting(acceptance: float, ratio: float, latency: float) -> Best:

@@ -79,6 +79,9 @@ class Timing:
         latency_to_draft: how long a commit travels.
         draft_prefill: when the draft has read the prompt.
         target_prefill: when the target has, and commits the first token.
+        catching_up: what the draft's next step takes longer for each token that it adopts without
+            having drafted it. 0 where they are fed in one pass; a draft step where an
+            implementation drafts them anew, as the published AMUSD and its baseline do.
     """
 
     draft: int | Callable[[], int]
@@ -87,12 +90,19 @@ class Timing:
     latency_to_draft: int = 0
     draft_prefill: int = 0
     target_prefill: int = 0
+    catching_up: int = 0
 
     def __post_init__(self) -> None:
         if not callable(self.draft):
             positive("the draft's step", self.draft)
         positive("a target pass", self.target(0)) if self.steady else None
-        for name in ("latency_to_target", "latency_to_draft", "draft_prefill", "target_prefill"):
+        for name in (
+            "latency_to_target",
+            "latency_to_draft",
+            "draft_prefill",
+            "target_prefill",
+            "catching_up",
+        ):
             not_negative(name, getattr(self, name))
 
     @property

@@ -1,0 +1,201 @@
+"""What a method comes to on average, from a single run of the protocol without mismatches.
+
+Until a mismatch is judged, a run goes on as if there were none: so one run in which everything
+agrees, from a restart on, says how long each mismatch would take to come out. With independent
+agreement of probability α a cycle from one restart to the next yields 1/(1-α) tokens, and the pass
+that begins when n of them are committed is needed with probability α^n. Hence, for any cost of a
+pass, latency, policy and limit, the expected time of a cycle is the sum over all passes of (time of
+the pass, waiting included) * α^n. The closed forms of :mod:`amusd_viz.simulate.theory` are this sum
+where a pass costs the same for any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from amusd_viz.protocol import Proposal
+from amusd_viz.simulate.checks import probability
+from amusd_viz.simulate.driver import Simulation, sides
+from amusd_viz.simulate.logs import Counter
+from amusd_viz.simulate.statistics import ENDLESS, one_mismatch
+from amusd_viz.simulate.timing import Timing
+
+PASSES = 12
+"""Passes that are played; the following ones are taken to be like the later half of these."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a method comes to on average; shares are between 0 and 1."""
+
+    speedup: float
+    """Over autoregressive decoding on the same target."""
+    tokens_per_verification: float
+    target_busy: float
+    draft_busy: float
+    """Share of the time that the draft works, useful or not."""
+    waste: float
+    """Share of its proposals that are drafted on a dead branch or kill it."""
+    ns_per_token: float
+
+
+def expected(
+    acceptance: float,
+    timing: Timing,
+    *,
+    method: str = "amusd",
+    policy: str = "paper",
+    lookahead: int = 4,
+    run_ahead: int = 256,
+    rows: int = 257,
+    preemptible: bool = False,
+    plain_step: int | None = None,
+) -> Expected:
+    """Expected speed-up and shares with independent agreement and steady times.
+
+    Exact for a pre-emptible draft, and for a real one where the target waits for it. Under ``eager``
+    a real draft is taken to be half a step late at each restart.
+
+    Args:
+        acceptance: α.
+        timing: steady durations.
+        method, policy, lookahead, run_ahead, rows, preemptible: as in
+            :func:`~amusd_viz.simulate.driver.simulate`.
+        plain_step: a step of the plain decoding that ``speedup`` compares with (ns); by default the
+            target's without proposals.
+
+    Raises:
+        SettingError: a number or name that makes no sense.
+    """
+    a = probability("acceptance", acceptance)
+    passes = _undisturbed(timing, method, policy, lookahead, run_ahead, rows, preemptible)
+    time, busy, drafting, proposals, verifications = _per_token(passes, a)
+    return Expected(
+        speedup=(plain_step or timing.target(0)) / time,
+        tokens_per_verification=1 / verifications,
+        target_busy=busy / time,
+        draft_busy=min(1.0, drafting / time),
+        waste=max(0.0, 1 - a / proposals) if proposals else 0.0,
+        ns_per_token=time,
+    )
+
+
+def _per_token(passes: Sequence[_Pass], a: float) -> tuple[float, ...]:
+    """Time, target's and draft's work (ns), proposals and verifications, for each token."""
+    sums = [0.0] * 5
+    steady = passes[len(passes) // 2 :]
+    end = passes[-1].before + passes[-1].tokens
+    rate = sum(p.tokens for p in steady) / len(steady)
+    # All further passes: (1-α) α^n, summed from n = end in steps of the steady rate.
+    further = (1 - a) * a**end / (1 - a**rate) if a < 1 else 1 / rate
+    for index, p in enumerate(passes):
+        needed = (1 - a) * a**p.before
+        if index >= len(passes) - len(steady):
+            needed += further / len(steady)
+        # A mismatch shows in this pass with the probability that the next one is not needed.
+        mismatch = needed * (1 - a**p.tokens)
+        amounts = (p.time, p.busy, p.drafting, p.proposals, 1)
+        dead = (p.late, 0, p.dead_drafting, p.dead_proposals, 0)
+        for i in range(5):
+            sums[i] += needed * amounts[i] + mismatch * dead[i]
+    return tuple(sums)
+
+
+# -- the run without mismatches --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One verification of the run without mismatches, and the waiting before it."""
+
+    before: int
+    """Tokens committed since the restart when it begins to be awaited."""
+    tokens: int
+    time: int
+    busy: int
+    drafting: int
+    proposals: int
+    late: int
+    """How long the draft goes on with its step when it hears of a mismatch in this pass (ns)."""
+    dead_drafting: int
+    """What it drafts after this pass, before it starts anew (ns)."""
+    dead_proposals: int
+
+
+class _Log(Counter):
+    """Counts, and remembers the draft's steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[tuple[int, int]] = []
+
+    def proposed(self, start: int, end: int, proposal: Proposal) -> None:
+        super().proposed(start, end, proposal)
+        self.steps.append((start, end))
+
+
+@lru_cache(maxsize=4096)
+def _undisturbed(
+    timing: Timing,
+    method: str,
+    policy: str,
+    lookahead: int,
+    run_ahead: int,
+    rows: int,
+    preemptible: bool,
+) -> tuple[_Pass, ...]:
+    target, draft = sides(
+        method,
+        max_new_tokens=ENDLESS,
+        policy=policy,
+        lookahead=lookahead,
+        run_ahead=run_ahead,
+        rows=rows,
+    )
+    # A restart: the target has just committed a token, the draft hears of it and starts.
+    start = timing.latency_to_draft
+    eager = method == "amusd" and not preemptible and policy == "eager"
+    half_step = timing.draft_step() // 2 if eager else 0
+    start += half_step
+    log = _Log()
+    simulation = Simulation(
+        one_mismatch(), replace(timing, draft_prefill=start, target_prefill=0), target, draft, log
+    )
+    simulation.prefill()
+    points = [(0, log.counts())]
+    while len(points) <= PASSES:
+        simulation.next_verdict()
+        points.append((simulation.now, log.counts()))
+    while simulation.now <= points[-1][0] + 2 * timing.latency_to_draft + timing.draft_step():
+        simulation.next_verdict()
+    waits = method == "amusd" and not preemptible and not eager
+    passes = []
+    for (begin, before), (end, after) in pairwise(points):
+        heard = end + timing.latency_to_draft
+        late = _rest_of_step(log.steps, heard) if waits else 0
+        dead = heard + (late or half_step)
+        passes.append(
+            _Pass(
+                before=before.tokens,
+                tokens=after.tokens - before.tokens,
+                time=end - begin,
+                busy=after.target_busy - before.target_busy,
+                drafting=_overlap(log.steps, begin, end),
+                proposals=sum(begin < step <= end for _, step in log.steps),
+                late=late,
+                dead_drafting=_overlap(log.steps, end, dead),
+                dead_proposals=sum(end < step <= dead for _, step in log.steps),
+            )
+        )
+    return tuple(passes)
+
+
+def _rest_of_step(steps: Sequence[tuple[int, int]], t: int) -> int:
+    return next((end - t for start, end in steps if start < t < end), 0)
+
+
+def _overlap(steps: Sequence[tuple[int, int]], begin: int, end: int) -> int:
+    return sum(max(0, min(e, end) - max(s, begin)) for s, e in steps)
