@@ -70,15 +70,15 @@ def build_site(folder: str | Path, runs: Mapping[str, Trace] | None = None) -> l
         runs = {name: recording(name) for name in recordings()}
     if not runs:
         raise SettingError("there are no recordings to build a site from; record a run first")
-    groups = _groups(runs)
+    groups = groups_of(runs)
     home = '<nav><a href="index.html">amusd_viz</a></nav>'
     pages = {f"{group.name}.html": _page(group, home, "") for group in groups}
     pages["index.html"] = _page(groups[0], _INTRODUCTION, _contents(groups, runs))
     return _write_all(Path(folder), pages, runs)
 
 
-def _groups(runs: Mapping[str, Trace]) -> list[Group]:
-    """Measured runs first, larger groups first; at most one run of a method in a group."""
+def groups_of(runs: Mapping[str, Trace]) -> list[Group]:
+    """Runs of one prompt together, at most one of a method; measured and larger groups first."""
     sorted_runs: dict[tuple, dict[str, str]] = {}
     for name, trace in sorted(runs.items()):
         question = (trace.header.source, trace.header.pair, same_question(trace))
