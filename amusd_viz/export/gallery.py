@@ -27,9 +27,9 @@ THEMES = ("light", "dark")
 def draw_gallery(folder: str | Path, runs: Mapping[str, Trace] | None = None) -> list[Path]:
     """Draws all pictures into a folder, which is made if need be, and returns the files.
 
-    ``rollback``: AMUSD alone, the moment when only the target knows. ``compare``: the same moment
-    beside synchronous decoding. ``bonus``: a rollback whose cause is a bonus token.
-    ``storyboard``: six stills.
+    ``rollback``: AMUSD alone, when the target has rejected a token and the draft does not know yet.
+    ``compare``: the same moment beside synchronous decoding. ``bonus``: a rollback whose cause is a
+    bonus token. ``storyboard``: its six stills, and ``rollback.gif``: its film.
 
     Args:
         folder: where to.
@@ -44,17 +44,20 @@ def draw_gallery(folder: str | Path, runs: Mapping[str, Trace] | None = None) ->
     synchronous, amusd = _pair_of_runs(runs)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    bonus = _bonus_rollback(amusd)
+    rejection, bonus = (_rollback_by(amusd, cause) for cause in (Extra.CORRECTION, Extra.BONUS))
     written = []
     for theme in THEMES:
         written += [
-            save_svg(folder / f"rollback_{theme}.svg", amusd, theme=theme),
-            save_svg(folder / f"compare_{theme}.svg", synchronous, amusd, theme=theme),
-            storyboard(amusd, theme=theme).save(folder / f"storyboard_{theme}.svg"),
+            save_svg(folder / f"rollback_{theme}.svg", amusd, at=rejection, theme=theme),
+            save_svg(
+                folder / f"compare_{theme}.svg", synchronous, amusd, at=rejection, theme=theme
+            ),
+            save_svg(folder / f"bonus_{theme}.svg", amusd, at=bonus, theme=theme),
+            storyboard(amusd, around=rejection, theme=theme).save(
+                folder / f"storyboard_{theme}.svg"
+            ),
         ]
-        if bonus:
-            written.append(save_svg(folder / f"bonus_{theme}.svg", amusd, at=bonus, theme=theme))
-    return [*written, save_gif(folder / "rollback.gif", amusd)]
+    return [*written, save_gif(folder / "rollback.gif", amusd, around=rejection)]
 
 
 def _pair_of_runs(runs: Mapping[str, Trace]) -> tuple[Trace, Trace]:
@@ -67,14 +70,13 @@ def _pair_of_runs(runs: Mapping[str, Trace]) -> tuple[Trace, Trace]:
     )
 
 
-def _bonus_rollback(trace: Trace) -> str | None:
-    """Name of the first rollback that a bonus causes, if there is one."""
-    bonuses = {v.end for v in trace.of(ev.Verified) if v.extra is Extra.BONUS}
+def _rollback_by(trace: Trace, cause: Extra) -> int | None:
+    """When the draft works longest (ns) without knowing of a verdict of this kind; ``None``: never."""
+    verdicts = {v.end for v in trace.of(ev.Verified) if v.extra is cause}
     with Renderer([trace]) as renderer:
-        for number, rollback in enumerate(renderer.rollbacks(), start=1):
-            if rollback.since in bonuses:
-                return f"rollback {number}"
-    return None
+        found = [each for each in renderer.rollbacks() if each.since in verdicts]
+    longest = max(found, key=lambda each: each.heard - each.since, default=None)
+    return longest.t if longest else None
 
 
 def main(arguments: Sequence[str]) -> int:
