@@ -16,7 +16,7 @@ SETTINGS := pyproject.toml constraints.txt
 export TOKENIZERS_PARALLELISM := false
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help lab target test test-full test-gpu browser lint js-test site constraints clean
+.PHONY: help lab target test test-full test-gpu browser lint js-test site pictures constraints clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make test-full    the long matrix too"
 	@echo "make test-gpu     what needs CUDA devices"
 	@echo "make site         the static site, in site/"
+	@echo "make pictures     draw assets/pictures anew from the recordings"
 	@echo "make constraints  write constraints.txt from what is installed in $(VENV)"
 	@echo "make clean        remove what these commands made here (the models' cache stays)"
 	@echo "PYTHON=python3.12 chooses the Python (3.11 to 3.13) of a new $(VENV)"
@@ -57,6 +58,9 @@ js-test:
 
 site: $(VENV)/.engine
 	$(BIN)/python -m amusd_viz.site site
+
+pictures: $(VENV)/.dev
+	$(BIN)/python -m amusd_viz.export.gallery assets/pictures
 
 constraints: $(VENV)/.dev
 	@head -n 2 constraints.txt > constraints.new

@@ -12,13 +12,14 @@ import msgspec
 import pytest
 
 from amusd_viz.errors import MissingExtraError, SettingError, TraceError
-from amusd_viz.export import pictures, renderer
+from amusd_viz.export import gallery, pictures, renderer
 from amusd_viz.export.formats import FORMATS, export_trace
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 
 MS = 1_000_000
 SVG = "{http://www.w3.org/2000/svg}"
+THEMES = ("light", "dark")
 HOSTILE = '</text><script>alert(1)</script>&<![CDATA["\u202e\x00\x1b'
 
 
@@ -41,6 +42,12 @@ def run(method: str = "amusd", words: dict[int, str] | None = None, prompt: str 
 @pytest.fixture(scope="module")
 def amusd() -> Trace:
     return run()
+
+
+@pytest.fixture(autouse=True)
+def few_frames(monkeypatch):
+    """Films are as they are, with a fifth of their frames: drawing is what takes time."""
+    monkeypatch.setattr(pictures, "_FRAMES_A_STEP", 1)
 
 
 def words_in(svg: str) -> str:
@@ -127,6 +134,13 @@ def test_storyboard_of_a_later_rollback_begins_before_it(amusd):
         pictures.storyboard(amusd, n=1)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 9, 24])
+def test_storyboard_has_as_many_stills_as_asked_for_and_always_the_decisive_one(amusd, n):
+    board = pictures.storyboard(amusd, n=n)
+    assert len(ET.fromstring(board).findall(f"{SVG}svg")) == n
+    assert "The draft does not know yet" in words_in(board)
+
+
 def test_runs_without_rollback_have_no_film(tmp_path):
     with pytest.raises(SettingError, match="none of these runs has a rollback"):
         pictures.save_gif(tmp_path / "a.gif", run("autoregressive"))
@@ -139,7 +153,7 @@ def test_gif_moves_loops_and_is_small(tmp_path, amusd):
     assert path.stat().st_size < pictures.MOST_GIF_BYTES
     with Image.open(path) as film:
         assert film.info["loop"] == 0
-        assert film.n_frames > 10
+        assert film.n_frames > 5
         frames = []
         for index in (0, film.n_frames - 1):
             film.seek(index)
@@ -156,6 +170,28 @@ def test_gif_that_is_too_large_is_drawn_smaller(tmp_path, amusd, monkeypatch):
     with Image.open(large) as before, Image.open(small) as after:
         assert after.width < before.width
         assert after.n_frames == before.n_frames
+
+
+# -- the gallery -----------------------------------------------------------------------------
+
+
+def test_gallery_shows_a_rejection_and_a_bonus_in_light_and_dark(tmp_path, amusd):
+    runs = {"a": run("synchronous"), "b": amusd}
+    written = gallery.draw_gallery(tmp_path / "new", runs)
+    names = {path.name for path in written}
+    pairs = [f"{n}_{t}.svg" for n in ("rollback", "compare", "bonus", "storyboard") for t in THEMES]
+    assert names == {*pairs, "rollback.gif"}
+    shown = {p.stem: words_in(p.read_text(encoding="utf-8")) for p in written if p.suffix == ".svg"}
+    assert "rejected" in shown["rollback_light"]
+    assert "rejected" not in shown["bonus_light"]
+    assert "where the draft believes" in shown["bonus_light"]
+    assert "synchronous" in shown["compare_dark"]
+    assert shown["rollback_light"] == shown["rollback_dark"]
+
+
+def test_gallery_wants_both_methods(tmp_path, amusd):
+    with pytest.raises(SettingError, match="no prompt was recorded both"):
+        gallery.draw_gallery(tmp_path, {"a": amusd})
 
 
 # -- what may be missing ---------------------------------------------------------------------

@@ -25,6 +25,7 @@ _PAGE_STYLE = """
 body { margin: 0 auto; padding: 16px; max-width: 1400px; font: 14px/1.5 system-ui, sans-serif; }
 body.over { outline: 3px dashed #0072b2; outline-offset: -6px; }
 footer { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; }
+th, td { padding: 2px 10px 2px 0; }
 """
 
 _MOUNT = """
@@ -104,6 +105,7 @@ def theater_page(
     at: str | float | None = None,
     title: str = "",
     before: str = "",
+    after: str = "",
 ) -> str:
     """The HTML document itself.
 
@@ -111,7 +113,7 @@ def theater_page(
         traces: one to three runs.
         at: the moment it opens at.
         title: of the page; by default the names of the runs.
-        before: trusted HTML above the theater.
+        before, after: trusted HTML above the theater, and at the end of the page.
 
     Raises:
         SettingError: no run, or more than three.
@@ -131,7 +133,7 @@ def theater_page(
         '<main id="theater"><noscript>The theater needs JavaScript.</noscript></main>'
         '<footer><label>Open a trace (or drop one on this page): <input type="file" id="open" '
         'accept=".jsonl,.gz" multiple></label>'
-        "<span>This page contains the prompt and the text of its runs.</span></footer>"
+        f"<span>This page contains the prompt and the text of its runs.</span></footer>{after}"
         f'<script type="application/json" id="given">{_as_data(given)}</script>\n'
         f"{''.join(f'<script>{text}</script>' for text in scripts)}</body></html>\n"
     )

@@ -123,24 +123,26 @@ class Storyboard(str):
 
 
 def storyboard(
-    *traces: Trace, n: int = 6, around: str = "rollback 1", theme: str = "light"
+    *traces: Trace, n: int = 6, around: At = "rollback 1", theme: str = "light"
 ) -> Storyboard:
     """A rollback in ``n`` stills, in reading order, two a row, as one SVG.
 
-    The stills are consecutive beats of the run that rolls back: from the window that brings it
-    about, over the moment when only the target knows, to what follows. Every mark has a shape, so
-    that the sheet can be printed in black and white.
+    The target judges the fatal window; only the target knows; the draft hears and rolls back; it
+    drafts anew; the target takes the next window; and judges it. Fewer stills leave out the least
+    important, more go on. Every mark has a shape, so that the sheet can be printed in black and
+    white.
 
     Args:
         traces: up to three runs.
         n: number of stills, 2 to 24.
-        around: which rollback.
+        around: which rollback: its name, or a moment near it.
         theme: ``"light"`` or ``"dark"``.
     """
     if not 2 <= n <= 24:
         raise SettingError(f"a storyboard has 2 to 24 stills, not {n}")
     with Renderer(traces) as renderer:
-        moments = _beats_around(renderer, _rollback(renderer, around), n)
+        rollback = _rollback(renderer, around)
+        moments = _story(traces[rollback.run], rollback, n)
         stills = [renderer.svg(t, theme=theme, width=_STILL_WIDTH, size=18) for t in moments]
     return Storyboard(_sheet(stills, theme))
 
@@ -149,11 +151,23 @@ _STILL_WIDTH = 960
 _GAP = 24
 
 
-def _beats_around(renderer: Renderer, rollback: Rollback, n: int) -> list[int]:
-    """Times (ns) of ``n`` beats, of which the second or an earlier one is the fatal verdict."""
-    stops = sorted({*renderer.stops(rollback.run), rollback.t})
-    first = max(0, stops.index(rollback.since) - 1) if rollback.since in stops else 0
-    return stops[first : first + n] if len(stops) - first >= n else stops[-n:]
+_IMPORTANCE = (1, 2, 0, 5, 3, 4)
+"""Of the six stills, by their place in time: the most important first."""
+
+
+def _story(trace: Trace, rollback: Rollback, n: int) -> list[int]:
+    """Times (ns) of ``n`` stills, fewer if the run ends before."""
+    fatal = next(v for v in trace.of(ev.Verified) if v.end == rollback.since)
+    anew = [p.end for p in trace.of(ev.Proposed) if p.start >= rollback.heard]
+    later = [v for v in trace.of(ev.Verified) if v.start >= rollback.since and v is not fatal]
+    starts, verdicts = [v.start for v in later], [v.end for v in later]
+    judging = fatal.start + 2 * (fatal.end - fatal.start) // 3
+    times = [judging, rollback.t, rollback.heard, *anew[:1], *starts[:1], *verdicts[:1]]
+    if n < len(times):
+        return sorted(times[i] for i in [i for i in _IMPORTANCE if i < len(times)][:n])
+    hears = [e.t for e in trace.of(ev.CarriedOn, ev.RolledBack) if e.t > max(times)]
+    more = sorted({*verdicts[1:], *hears})
+    return sorted({*times, *more[: n - len(times)]})
 
 
 def _sheet(stills: Sequence[str], theme: str) -> str:
@@ -190,7 +204,7 @@ def _size_of(svg: str) -> tuple[float, float]:
 def save_gif(
     path: str | Path,
     *traces: Trace,
-    around: str = "rollback 1",
+    around: At = "rollback 1",
     theme: str = "light",
     width: int = 900,
 ) -> Path:
@@ -258,7 +272,7 @@ def _image(png: bytes) -> Image:
     return Image.open(io.BytesIO(png)).convert("RGB")
 
 
-def _rollback(renderer: Renderer, around: str) -> Rollback:
+def _rollback(renderer: Renderer, around: At) -> Rollback:
     rollbacks = renderer.rollbacks()
     if not rollbacks:
         raise SettingError(

@@ -130,7 +130,7 @@ def same_text(*traces: Trace) -> str:
         return f"One run ({names[0]}): nothing to compare."
     first = traces[0]
     for name, trace in zip(names[1:], traces[1:], strict=True):
-        if _question(trace) != _question(first):
+        if same_question(trace) != same_question(first):
             return f"Not comparable: {names[0]} and {name} differ in {_difference(first, trace)}."
         position = first_divergence(first, trace)
         if position is not None:
@@ -153,15 +153,15 @@ def first_divergence(left: Trace, right: Trace) -> int | None:
     return None if len(left.tokens) == len(right.tokens) else shorter
 
 
-def _question(trace: Trace) -> tuple:
-    """What two runs must share for their texts to be worth comparing."""
+def same_question(trace: Trace) -> tuple:
+    """What two runs must share for their texts to be worth comparing: equal for such runs."""
     h = trace.header
     return (h.prompt_ids, h.prompt, h.target, h.sampling)
 
 
 def _difference(left: Trace, right: Trace) -> str:
     names = ("prompt tokens", "prompt", "target model", "sampling")
-    pairs = zip(names, _question(left), _question(right), strict=True)
+    pairs = zip(names, same_question(left), same_question(right), strict=True)
     return " and ".join(name for name, a, b in pairs if a != b)
 
 

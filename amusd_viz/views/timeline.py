@@ -33,8 +33,8 @@ class _Bars:
 
     def add(self, lane: str, span: ev.Span, sentence: str) -> None:
         self.lanes.append(lane)
-        self.starts.append(span.start / _MS)
-        self.lengths.append((span.end - span.start) / _MS)
+        self.starts.append(round(span.start / _MS, 4))
+        self.lengths.append(round((span.end - span.start) / _MS, 4))
         self.sentences.append(sentence)
 
 
