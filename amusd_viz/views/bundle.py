@@ -55,12 +55,6 @@ def page_script() -> str:
 
 
 @cache
-def drawing_script() -> str:
-    """As :func:`page_script` without anything that needs a document: for an embedded JS engine."""
-    return _as_global("svg.js", names=("renderSvg", "readTrace"))
-
-
-@cache
 def style() -> str:
     """The style sheet of the theater."""
     return (JS / "theater.css").read_text(encoding="utf-8")

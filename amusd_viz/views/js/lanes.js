@@ -27,12 +27,14 @@ export function drawLanes(moment, top) {
   const { s } = layout;
   const nodes = [drawAxis(moment, top)];
   const edges = [];
+  const messages = [];
   let y = top + (AXIS + BETWEEN - 6) * s;
   runs.forEach((run, i) => {
     const lanes = { moment, run, state: moment.states[i], place: i };
     lanes.draftY = y;
     lanes.targetY = y + (run.hasDraft ? LANE + GAP : 0) * s;
     nodes.push(group(`lanes${i}`, drawRun(lanes)));
+    if (run.hasDraft) messages.push(group(`messages${i}`, drawMessages(lanes)));
     edges.push(edgeOf(lanes));
     y += runHeight(run) * s;
   });
@@ -40,6 +42,7 @@ export function drawLanes(moment, top) {
   return {
     nodes: group("time", nodes),
     playhead: drawPlayhead(moment, top, bottom),
+    messages: group("messages", messages),
     edges,
     box: { x: layout.left, y: top, width: layout.room, height: bottom - top },
   };
@@ -98,7 +101,6 @@ function drawRun(lanes) {
     );
   }
   nodes.push(group("targetSpans", spansOf(lanes, "target", drawTargetSpan)));
-  if (run.hasDraft) nodes.push(group("messages", drawMessages(lanes)));
   nodes.push(group("verdicts", drawVerdictMarks(lanes)), drawFinish(lanes));
   return nodes;
 }
@@ -205,11 +207,12 @@ function bar({ moment }, key, at, y, lookName, text, id = null) {
 // Idle is empty space with a word.
 function waitWord({ moment, run }, span, at, y) {
   if (at.phase === "future") return null;
-  const { layout } = moment;
+  const { layout, ghost } = moment;
   const { s } = layout;
   const size = 11 * s;
   const text = waitReason(run, span.reason);
-  const room = (at.phase === "past" ? at.now : layout.left + layout.room) - at.x - 16 * s;
+  const until = at.phase === "past" || ghost ? at.end : layout.left + layout.room;
+  const room = until - at.x - 16 * s;
   const fits = [text, text.split(" ")[0]].find((words) => widthOf(words, size) <= room);
   if (!fits) return null;
   return label(`w${span.start}`, at.x + 12 * s, y + (LANE / 2) * s + size * 0.36, size, fits, {
@@ -228,18 +231,24 @@ function drawVerdictMarks({ moment, run, state, targetY }) {
     const x = timeX(layout, page, verdict.end);
     const y = targetY + (LANE / 2) * s;
     const newest = verdict === state.verdict;
-    if (verdict.extra === "correction") {
-      if (newest) nodes.push(node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(8.5 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": round(1.5 * s) }));
-      else nodes.push(node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(6 * s), fill: "$paper", stroke: "$muted", "stroke-width": 1 }));
-      nodes.push(mark("cross", `mark${i}`, x, y, (newest ? 4.2 : 3) * s, newest ? "$onReject" : "$muted"));
-    } else {
-      nodes.push(
-        node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(6 * s), fill: "$paper", stroke: newest ? "$targetEdge" : "$faint", "stroke-width": newest ? 1.5 : 1 }),
-        mark("check", `mark${i}`, x, y, 3 * s, newest ? "$targetEdge" : "$faint"),
-      );
-    }
+    const fatal = verdict.extra === "correction" || verdict === state.death?.verdict;
+    nodes.push(...verdictMark(`v${i}`, x, y, s, verdict, { fatal, newest }));
   }
   return nodes;
+}
+
+// A cross where a proposal was rejected, an unequal sign where a bonus contradicts the draft, or a check.
+function verdictMark(key, x, y, s, verdict, { fatal, newest }) {
+  const sign = verdict.extra === "correction" ? "cross" : fatal ? "unequal" : "check";
+  const strong = fatal && newest;
+  const disc = strong
+    ? { r: round(8.5 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": round(1.5 * s) }
+    : { r: round(6 * s), fill: "$paper", stroke: newest ? "$targetEdge" : "$muted", "stroke-width": newest ? 1.5 : 1 };
+  const colour = strong ? "$onReject" : newest ? "$targetEdge" : "$muted";
+  return [
+    node("circle", `${key}disc`, { cx: round(x), cy: round(y), ...disc }),
+    mark(sign, `${key}mark`, x, y, (strong ? 4.2 : 3) * s, colour),
+  ];
 }
 
 function edgeOf({ moment, state, targetY }) {

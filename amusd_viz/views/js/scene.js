@@ -98,7 +98,7 @@ function compose(moment) {
   y = lanesTop + lanesHeight(runs, s);
   const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s, end: stripEnd(moment) };
   nodes.push(...blocks.map((block) => block.nodes), lanes.nodes, drawStrip(moment, strip));
-  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead);
+  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.messages);
   const question = view.future === "hidden" ? questionAt(moment) : "";
   return { width, height: Math.ceil(y + 36 * s), nodes, sentence, question, strip, runs, page: moment.page };
 }
@@ -133,7 +133,7 @@ function drawHeader({ layout, runs, view }) {
     right -= 10 * s;
   });
   const prompts = [...new Set(runs.map((run) => run.header.prompt || "").filter(Boolean))].map((p) => shown(p, 300));
-  const pairs = [...new Set(runs.map((run) => run.header.pair || modelNames(run.header)))];
+  const pairs = [...new Set(runs.map((run) => modelNames(run.header)))];
   const names = shown(pairs[pairs.length - 1] ?? "", 80);
   const title = prompts.join("  /  ") || names || say("nothing");
   const models = prompts.length ? names : "";

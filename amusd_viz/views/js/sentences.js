@@ -202,6 +202,7 @@ export const SENTENCES = {
   live: "LIVE",
   recording: "RECORDING",
   liveFailed: "The live run failed ({what}). Its recording is shown instead.",
+  liveBroken: "The live run failed ({what}). What it did until then is shown.",
   liveSlow: "The live run has not started yet. A recording is shown meanwhile.",
   lost: "The connection to the run is lost. What arrived until then is shown.",
 

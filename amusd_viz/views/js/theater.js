@@ -32,7 +32,7 @@ export class Theater {
     this.pinned = false;
     this.following = false;
     this.build();
-    this.show(traces, { at: options.at ?? null, live: options.live ?? false, note: options.note ?? "" });
+    this.show(traces, { at: options.at ?? null, live: options.live ?? false, note: options.note ?? null });
     this.observe();
   }
 
@@ -75,8 +75,8 @@ export class Theater {
 
   // -- what is shown -------------------------------------------------------------------------
 
-  // Puts traces on the stage. `at`: where to go; otherwise the playhead stays.
-  show(traces, { at = undefined, live = false, note = "" } = {}) {
+  // Puts traces on the stage. `at`: where to go, otherwise the playhead stays. `note`: {name, what}.
+  show(traces, { at = undefined, live = false, note = null } = {}) {
     try {
       const stage = makeStage(traces, { settled: !live });
       this.arrivals.forget();
@@ -85,18 +85,21 @@ export class Theater {
       this.setStage(stage);
       if (live) this.follow(true);
       else if (at !== undefined) this.player.jump(momentOf(stage.runs, at) ?? momentOf(stage.runs, null), "open");
-      this.complain(note);
+      this.complain(note ? say(note.name, note) : "");
     } catch (error) {
       this.complain(error.message);
       if (!this.stage) this.setStage(makeStage([]));
     }
   }
 
-  // A batch of a live run: {run, from, lines}.
-  append(batch) {
-    const fresh = this.arrivals.take(batch);
-    if (!fresh.length || !this.stage.runs[batch.run]) return;
-    this.setStage(grow(this.stage, batch.run, fresh));
+  // Batches of live runs: [{run, from, lines}].
+  append(batches) {
+    let { stage } = this;
+    for (const batch of batches) {
+      const fresh = stage.runs[batch.run] ? this.arrivals.take(batch) : [];
+      if (fresh.length) stage = grow(stage, batch.run, fresh);
+    }
+    if (stage !== this.stage) this.setStage(stage);
   }
 
   setStage(stage) {

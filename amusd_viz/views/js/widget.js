@@ -5,18 +5,18 @@ import { say } from "./sentences.js";
 
 export default {
   render({ model, el }) {
+    const now = () => ({ live: model.get("live"), note: model.get("note").name ? model.get("note") : null });
     const theater = new Theater(el, model.get("traces"), {
       at: model.get("at"),
       future: model.get("future"),
       height: model.get("height"),
-      live: model.get("live"),
-      note: model.get("note"),
+      ...now(),
       onStop: () => model.send({ kind: "stop" }),
       onMissing: (run, have) => model.send({ kind: "missing", run, have }),
     });
-    const onTraces = () => theater.show(model.get("traces"), { live: model.get("live"), note: model.get("note") });
+    const onTraces = () => theater.show(model.get("traces"), now());
     const onMessage = (message) => {
-      if (message?.kind === "events") theater.append(message);
+      if (message?.kind === "events") theater.append(message.batches);
     };
     const onLost = () => {
       if (!model.comm_live && model.get("live")) theater.complain(say("lost"));
