@@ -42,7 +42,7 @@ async function textOf(file) {
 
 async function open(files) {
   const texts = await Promise.all([...files].slice(0, 3).map((file) => textOf(file).catch(() => "")));
-  if (texts.length) theater.show(texts, null);
+  if (texts.length) theater.show(texts, { at: null });
 }
 
 addEventListener("dragover", (event) => {

@@ -7,6 +7,8 @@ top-level name (checked here).
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -20,28 +22,34 @@ _TOP_LEVEL = re.compile(
     r"^(?:export )?(?:async )?(?:class|function|const|let)\s+([A-Za-z_$][\w$]*)", re.MULTILINE
 )
 
-_COMMENT = re.compile(r"^\s*//.*\n| +//[^\n\"'`]*$", re.MULTILINE)
-_OPAQUE = re.compile(
-    r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
-    r"|(?<=[(,=:!&|?{;])\s*/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"
-)
-"""What must stay as it is: strings, templates (never nested, in our modules), regular expressions."""
-_AROUND = re.compile(r"[ \t]*([{}()\[\];,=<>*?:&|!])[ \t]*")
-_JOINED = re.compile(r"([{(\[,;=&|?:<>])\n+|\n+(?=[})\].?:&|])")
+_COMMENT_LINE = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+
+_PACKED = """\
+const packed = "{packed}";
+const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+const module = new Blob([await new Response(plain).text()], {{ type: "text/javascript" }});
+export default (await import(URL.createObjectURL(module))).default;
+"""
 
 
 @cache
 def widget_script() -> str:
-    """The ES module of the notebook widget; its default export is an anywidget definition."""
-    return join("widget.js")
+    """The ES module of the notebook widget; its default export is an anywidget definition.
+
+    Packed, because every widget instance sends its script through the kernel's connection.
+    """
+    data = gzip.compress(join("widget.js").encode(), mtime=0)
+    return _PACKED.format(packed=base64.b64encode(data).decode())
 
 
 @cache
 def page_script() -> str:
     """A plain script for pages without a notebook: defines ``globalThis.amusdViz``.
 
-    It has ``Theater(element, traces, options)``, ``renderSvg(traces, view)`` and ``readTrace(text)``,
-    where traces are the contents of trace files.
+    It has ``Theater(element, traces, options)``, ``renderSvg(traces, view)`` and
+    ``readTrace(text)``, where traces are the contents of trace files.
     """
     return _as_global("theater.js", "svg.js", names=("Theater", "renderSvg", "readTrace"))
 
@@ -69,7 +77,8 @@ def join(*entries: str) -> str:
 
 
 def _as_global(*entries: str, names: Iterable[str]) -> str:
-    return f'(() => {{\n"use strict";\n{join(*entries)}globalThis.amusdViz = {{ {", ".join(names)} }};\n}})();\n'
+    face = f"globalThis.amusdViz = {{ {', '.join(names)} }};"
+    return f'(() => {{\n"use strict";\n{join(*entries)}{face}\n}})();\n'
 
 
 def _visit(name: str, order: list[str]) -> None:
@@ -81,20 +90,8 @@ def _visit(name: str, order: list[str]) -> None:
 
 
 def _without_wrapping(source: str) -> str:
-    return _squeezed(_COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", source))))
-
-
-def _squeezed(source: str) -> str:
-    """The same program with less white space."""
-    kept = _OPAQUE.findall(source)
-    code = [_squeeze_code(part) for part in _OPAQUE.split(source)]
-    joined = [piece for pair in zip(code, [*kept, ""], strict=True) for piece in pair]
-    return "".join(joined).strip() + "\n"
-
-
-def _squeeze_code(code: str) -> str:
-    lines = re.sub(r"\n\s*", "\n", code)
-    return _JOINED.sub(lambda m: m[1] or "", _AROUND.sub(r"\1", lines))
+    bare = _COMMENT_LINE.sub("", _EXPORT.sub("", _IMPORT.sub("", source)))
+    return _INDENT.sub("", bare).replace("\n\n", "\n")
 
 
 def _refuse_same_names(sources: dict[str, str]) -> None:

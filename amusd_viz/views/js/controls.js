@@ -14,6 +14,10 @@ export function makeControls(actions) {
   const play = iconButton("play", say("button_play"), actions.play, say("word_play"));
   const speed = element("span", "amusd-speed", { title: say("speed_title") });
   const race = button("race", say("word_race"), say("button_race"), actions.race);
+  const toggle = (name) => button(name, say(`word_${name}`), say(`button_${name}`), actions[name]);
+  const [predict, details, present, stop] = ["predict", "details", "present", "stop"].map(toggle);
+  const question = element("span", "amusd-question", { role: "status" });
+  const reveal = button("reveal", say("word_reveal"), say("button_reveal"), actions.next);
   const controls = element("div", "amusd-controls", { role: "toolbar", "aria-label": say("controls") }, [
     iconButton("previousRollback", say("button_previousRollback"), actions.previousRollback, say("word_rollback")),
     iconButton("previous", say("button_previous"), actions.previous, say("word_step")),
@@ -27,12 +31,15 @@ export function makeControls(actions) {
       race,
     ]),
     element("span", "amusd-space"),
-    ...actions.extra,
+    element("span", "amusd-group", {}, [stop, predict, details, present]),
+    element("div", "amusd-ask", {}, [question, reveal]),
   ]);
-  return { controls, update: (player) => update({ play, speed, race }, player) };
+  const parts = { play, speed, race, predict, details, present, stop, question, reveal };
+  return { controls, update: (theater) => showControls(parts, theater) };
 }
 
-function update({ play, speed, race }, player) {
+function showControls(parts, { player, view, panel, presenting, drawing, live }) {
+  const { play, speed, race, predict, details, present, stop, question, reveal } = parts;
   const name = player.playing ? "pause" : "play";
   if (play.dataset.shows !== name) {
     play.dataset.shows = name;
@@ -40,8 +47,22 @@ function update({ play, speed, race }, player) {
     play.setAttribute("aria-label", say(`button_${name}`));
     play.title = say(`button_${name}`);
   }
-  speed.textContent = pace(player.slowdown);
-  race.setAttribute("aria-pressed", String(player.race));
+  setText(speed, pace(player.slowdown));
+  press(race, player.race);
+  press(predict, view.future === "hidden");
+  press(details, !panel.panel.hidden);
+  press(present, Boolean(presenting));
+  stop.hidden = !live;
+  reveal.hidden = question.hidden = !drawing.question;
+  setText(question, drawing.question);
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function press(toggle, on) {
+  toggle.setAttribute("aria-pressed", String(on));
 }
 
 export function pace(slowdown) {

@@ -15,26 +15,31 @@ const PLAIN = {
   1: "pin1",
   2: "pin2",
   3: "pin3",
-  0: "unpin",
   "[": "tokenBefore",
   "]": "tokenAfter",
+  Enter: "pinCard",
   p: "present",
   d: "details",
-  "?": "help",
+  h: "predict",
   Escape: "escape",
 };
-const SHIFTED = { ArrowRight: "nextEvent", ArrowLeft: "previousEvent", R: "previousRollback", "+": "faster", "?": "help" };
+const SHIFTED = {
+  ArrowRight: "nextEvent",
+  ArrowLeft: "previousEvent",
+  R: "previousRollback",
+  "+": "faster",
+};
 
 // The name of the action a key stands for; null if the theater has no use for it.
 export function actionOf(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  const map = event.shiftKey ? SHIFTED : PLAIN;
-  return map[event.key] ?? null;
+  return (event.shiftKey ? SHIFTED : PLAIN)[event.key] ?? null;
 }
 
 // Whether a control inside the theater wants this key for itself.
 export function belongsToControl(event) {
-  const { target } = event;
-  if (target.closest?.("input[type=text], select, textarea")) return true;
-  return Boolean(target.closest?.("button, summary, a")) && (event.key === " " || event.key === "Enter");
+  const presses = event.key === " " || event.key === "Enter";
+  const control = event.target.closest?.("button, a, input[type=checkbox]");
+  const scrolls = event.target.closest?.(".amusd-events") && event.key.startsWith("Page");
+  return Boolean((presses && control) || scrolls);
 }

@@ -10,7 +10,7 @@ import { isLit } from "./rows.js";
 
 const AXIS = 24;
 const LANE = 24;
-const GAP = 18; // between the two lanes of a run: messages travel here
+const GAP = 22; // between the two lanes of a run: messages travel here
 const BETWEEN = 22;
 
 export function lanesHeight(runs, s) {
@@ -27,12 +27,14 @@ export function drawLanes(moment, top) {
   const { s } = layout;
   const nodes = [drawAxis(moment, top)];
   const edges = [];
+  const messages = [];
   let y = top + (AXIS + BETWEEN - 6) * s;
   runs.forEach((run, i) => {
     const lanes = { moment, run, state: moment.states[i], place: i };
     lanes.draftY = y;
     lanes.targetY = y + (run.hasDraft ? LANE + GAP : 0) * s;
     nodes.push(group(`lanes${i}`, drawRun(lanes)));
+    if (run.hasDraft) messages.push(group(`messages${i}`, drawMessages(lanes)));
     edges.push(edgeOf(lanes));
     y += runHeight(run) * s;
   });
@@ -40,6 +42,7 @@ export function drawLanes(moment, top) {
   return {
     nodes: group("time", nodes),
     playhead: drawPlayhead(moment, top, bottom),
+    messages: group("messages", messages),
     edges,
     box: { x: layout.left, y: top, width: layout.room, height: bottom - top },
   };
@@ -49,13 +52,13 @@ function drawAxis({ layout, page, t }, top) {
   const { s } = layout;
   const step = tickStep(layout, page);
   const y = top + 14 * s;
-  const nodes = [label("unit", layout.left - 8 * s, y, 10.5 * s, say("time"), { fill: "$faint", "text-anchor": "end" })];
+  const nodes = [label("unit", layout.left - 8 * s, y, 10.5 * s, say("time"), { fill: "$muted", "text-anchor": "end" })];
   const playhead = timeX(layout, page, t);
   for (let at = Math.ceil(page.from / step) * step; at <= page.to + 1; at += step) {
     const x = timeX(layout, page, at);
     nodes.push(line(`tick${at}`, x, y + 5 * s, x, y + 9 * s, { stroke: "$faint", "stroke-width": 1 }));
     const hidden = Math.abs(x - playhead) < 48 * s;
-    nodes.push(label(`at${at}`, x, y, 10.5 * s, hidden ? "" : milliseconds(at, step), { fill: "$faint", "text-anchor": "middle" }));
+    nodes.push(label(`at${at}`, x, y, 10.5 * s, hidden ? "" : milliseconds(at, step), { fill: "$muted", "text-anchor": "middle" }));
   }
   nodes.push(line("axis", layout.left, y + 9 * s, layout.left + layout.room, y + 9 * s, { stroke: "$rule", "stroke-width": 1 }));
   return group("axis", nodes);
@@ -98,9 +101,22 @@ function drawRun(lanes) {
     );
   }
   nodes.push(group("targetSpans", spansOf(lanes, "target", drawTargetSpan)));
-  if (run.hasDraft) nodes.push(group("messages", drawMessages(lanes)));
-  nodes.push(group("verdicts", drawVerdictMarks(lanes)));
+  nodes.push(group("verdicts", drawVerdictMarks(lanes)), drawFinish(lanes));
   return nodes;
+}
+
+// A run that is over says when, in the empty rest of its lane.
+function drawFinish({ moment, state, targetY }) {
+  const { layout, page } = moment;
+  const { s } = layout;
+  if (!state.finished || state.finished.t > page.to) return group("finish", []);
+  const text = say("finishedAt", { ms: (state.finished.t / 1e6).toFixed(1) });
+  const size = 11 * s;
+  const x = timeX(layout, page, state.finished.t) + 14 * s;
+  if (x + widthOf(text, size) > layout.left + layout.room) return group("finish", []);
+  return group("finish", [
+    label("word", x, targetY + (LANE / 2) * s + size * 0.36, size, text, { fill: "$muted", "font-style": "italic" }),
+  ]);
 }
 
 function spansOf(lanes, side, draw) {
@@ -162,12 +178,11 @@ function bar({ moment }, key, at, y, lookName, text, id = null) {
   const { s } = moment.layout;
   const look = BARS[lookName];
   const size = 11 * s;
-  const fits = (w) => w >= widthOf(text, size) + 6 * s;
   const children = [];
   if (at.phase !== "past" && at.end > at.now + 0.5) {
     const from = at.phase === "future" ? at.x + 0.75 : at.now;
     children.push(rect("ghost", from, y + 3 * s, at.end - from - 0.75, (LANE - 6) * s, {
-      rx: 3 * s, fill: "none", stroke: "$faint", "stroke-width": 1, opacity: 0.45,
+      rx: 3 * s, fill: "none", stroke: "$faint", "stroke-width": 1, opacity: 0.55,
     }));
   }
   const width = at.now - at.x - 1.5;
@@ -176,12 +191,9 @@ function bar({ moment }, key, at, y, lookName, text, id = null) {
       rx: 3 * s, fill: look.fill, stroke: look.stroke, "stroke-width": round(1.25 * s), "stroke-dasharray": look.dash ?? "",
     }));
   }
-  const whole = at.phase === "past" ? at.now - at.x : at.end - at.x;
-  if (fits(Math.max(width, at.phase === "future" ? whole : 0))) {
-    const middle = at.phase === "future" ? at.x + whole / 2 : at.x + (at.now - at.x) / 2;
-    children.push(label("text", middle, y + (LANE / 2) * s + size * 0.36, size, text, {
-      fill: at.phase === "future" ? "$faint" : look.text, "text-anchor": "middle", opacity: at.phase === "future" ? 0.7 : 1,
-      "font-variant-numeric": "tabular-nums",
+  if (at.phase !== "future" && width >= widthOf(text, size) + 6 * s) {
+    children.push(label("text", at.x + (at.now - at.x) / 2, y + (LANE / 2) * s + size * 0.36, size, text, {
+      fill: look.text, "text-anchor": "middle",
     }));
   }
   if (id && isLit(moment, id)) {
@@ -195,11 +207,12 @@ function bar({ moment }, key, at, y, lookName, text, id = null) {
 // Idle is empty space with a word.
 function waitWord({ moment, run }, span, at, y) {
   if (at.phase === "future") return null;
-  const { layout } = moment;
+  const { layout, ghost } = moment;
   const { s } = layout;
   const size = 11 * s;
   const text = waitReason(run, span.reason);
-  const room = (at.phase === "past" ? at.now : layout.left + layout.room) - at.x - 16 * s;
+  const until = at.phase === "past" || ghost ? at.end : layout.left + layout.room;
+  const room = until - at.x - 16 * s;
   const fits = [text, text.split(" ")[0]].find((words) => widthOf(words, size) <= room);
   if (!fits) return null;
   return label(`w${span.start}`, at.x + 12 * s, y + (LANE / 2) * s + size * 0.36, size, fits, {
@@ -218,18 +231,24 @@ function drawVerdictMarks({ moment, run, state, targetY }) {
     const x = timeX(layout, page, verdict.end);
     const y = targetY + (LANE / 2) * s;
     const newest = verdict === state.verdict;
-    if (verdict.extra === "correction") {
-      if (newest) nodes.push(node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(8.5 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": round(1.5 * s) }));
-      else nodes.push(node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(6 * s), fill: "$paper", stroke: "$muted", "stroke-width": 1 }));
-      nodes.push(mark("cross", `mark${i}`, x, y, (newest ? 4.2 : 3) * s, newest ? "$onReject" : "$muted"));
-    } else {
-      nodes.push(
-        node("circle", `disc${i}`, { cx: round(x), cy: round(y), r: round(6 * s), fill: "$paper", stroke: newest ? "$targetEdge" : "$faint", "stroke-width": newest ? 1.5 : 1 }),
-        mark("check", `mark${i}`, x, y, 3 * s, newest ? "$targetEdge" : "$faint"),
-      );
-    }
+    const fatal = verdict.extra === "correction" || verdict === state.death?.verdict;
+    nodes.push(...verdictMark(`v${i}`, x, y, s, verdict, { fatal, newest }));
   }
   return nodes;
+}
+
+// A cross where a proposal was rejected, an unequal sign where a bonus contradicts the draft, or a check.
+function verdictMark(key, x, y, s, verdict, { fatal, newest }) {
+  const sign = verdict.extra === "correction" ? "cross" : fatal ? "unequal" : "check";
+  const strong = fatal && newest;
+  const disc = strong
+    ? { r: round(8.5 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": round(1.5 * s) }
+    : { r: round(6 * s), fill: "$paper", stroke: newest ? "$targetEdge" : "$muted", "stroke-width": newest ? 1.5 : 1 };
+  const colour = strong ? "$onReject" : newest ? "$targetEdge" : "$muted";
+  return [
+    node("circle", `${key}disc`, { cx: round(x), cy: round(y), ...disc }),
+    mark(sign, `${key}mark`, x, y, (strong ? 4.2 : 3) * s, colour),
+  ];
 }
 
 function edgeOf({ moment, state, targetY }) {
@@ -257,7 +276,7 @@ function drawMessages(lanes) {
       path(`sent${rollback.t}`, `M${round(timeX(layout, page, sent))} ${round(targetY)} L${round(x)} ${round(bottom + 4 * s)}`, { stroke: colour, "stroke-width": newest ? 1.75 : 1.25 }),
       path(`head${rollback.t}`, `M${round(x)} ${round(bottom)} l${round(-3.5 * s)} ${round(6 * s)} h${round(7 * s)} Z`, { fill: colour }),
       line(`cut${rollback.t}`, x, draftY - 4 * s, x, bottom, { stroke: colour, "stroke-width": newest ? 2.5 : 1.75 }),
-      label(`branch${rollback.t}`, x + 4 * s, draftY - 5 * s, 10 * s, `branch ${rollback.branch}`, { fill: colour }),
+      label(`branch${rollback.t}`, x + 4 * s, draftY - 5 * s, 10 * s, say("branch", { branch: rollback.branch }), { fill: colour }),
     );
   }
   if (state.death && !state.finished) nodes.push(...messageOnItsWay(lanes, bottom));
@@ -275,7 +294,7 @@ function messageOnItsWay({ moment, state, targetY }, bottom) {
   const y = targetY - share * (targetY - bottom - 5 * s);
   return [
     path("way", `M${round(timeX(layout, page, sent))} ${round(targetY)} L${round(x)} ${round(y)}`, { stroke: "$reject", "stroke-width": 1.75 * s, "stroke-dasharray": "3 3" }),
-    node("circle", "dot", { cx: round(x), cy: round(y), r: round(4 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": 1 }),
+    node("circle", "dot", { cx: round(x), cy: round(y), r: round(5 * s), fill: "$reject", stroke: "$rejectEdge", "stroke-width": 1 }),
     label("wayWord", x + 9 * s, (targetY + bottom) / 2 + 4 * s, 11 * s, say("onItsWay"), { fill: "$reject", "font-weight": 600, stroke: "$paper", "stroke-width": 3, "paint-order": "stroke" }),
   ];
 }

@@ -12,7 +12,8 @@ const CONTEXT = 3; // committed tokens kept in view when a page turns
 export function layOut(runs, { width, size = 14, zoom = 1, settled = true, spaces = false }) {
   const s = size / 14;
   const narrow = width / s < 900;
-  const left = Math.round((narrow ? 88 : 124) * s);
+  const names = runs.map((run) => widthOf(run.label, 13.5 * s, true) + 20 * s);
+  const left = Math.round(Math.max((narrow ? 72 : 116) * s, ...names));
   const right = Math.round((narrow ? 72 : 104) * s);
   const layout = { width, size, s, narrow, left, right, room: Math.max(120, width - left - right) };
   layout.columns = columnOffsets(runs, layout, settled, spaces);

@@ -3,19 +3,22 @@
 import { svgElement } from "./elements.js";
 import { resolveColour } from "./palette.js";
 
-export function patch(parent, nodes) {
+// onCreate(element, attrs) is called for every element that was not there before.
+export function patch(parent, nodes, onCreate = null) {
   const before = parent.amusdChildren ?? new Map();
   const after = new Map(nodes.map((node) => [`${node.tag} ${node.key}`, node]));
   for (const [key, element] of before) if (!after.has(key)) element.remove();
   let place = parent.firstChild;
   for (const [key, node] of after) {
-    const element = before.get(key) ?? create(node.tag);
+    const kept = before.get(key);
+    const element = kept ?? create(node.tag);
     after.set(key, element);
     if (element === place) place = place.nextSibling;
     else parent.insertBefore(element, place);
     setAttributes(element, node.attrs);
-    if (node.text === null) patch(element, node.children);
+    if (node.text === null) patch(element, node.children, onCreate);
     else if (element.amusdText !== node.text) element.textContent = element.amusdText = node.text;
+    if (!kept && onCreate) onCreate(element, node.attrs);
   }
   parent.amusdChildren = after;
 }

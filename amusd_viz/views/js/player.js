@@ -25,8 +25,8 @@ export class Player {
     return this.race ? 1 : (SECONDS_A_STEP * 1e9) / this.step / this.pace;
   }
 
-  load(stage, step, rests) {
-    this.end = stage.end;
+  load(end, step, rests) {
+    this.end = end;
     this.step = step;
     this.rests = rests;
   }

@@ -70,9 +70,9 @@ function drawRuler({ run, state, y, s, layout, start, shownTo }) {
   const far = Math.max(state.committed, state.length, state.draft?.kind === "proposed" ? state.draft.position + 1 : 0);
   for (let p = start; p < Math.min(shownTo, far); p++) {
     const x = columnX(layout, p, start);
-    nodes.push(label(`p${p}`, x + 7 * s, y + 12 * s, 10 * s, String(p), { fill: "$faint" }));
+    nodes.push(label(`p${p}`, x + 7 * s, y + 12 * s, 10 * s, String(p), { fill: "$muted" }));
   }
-  if (run.hasDraft && start > 0) nodes.push(label("more", layout.left - 5 * s, y + 12 * s, 10 * s, "…", { fill: "$faint", "text-anchor": "end" }));
+  if (run.hasDraft && start > 0) nodes.push(label("more", layout.left - 5 * s, y + 12 * s, 10 * s, "…", { fill: "$muted", "text-anchor": "end" }));
   return group("ruler", nodes);
 }
 
@@ -82,13 +82,20 @@ function drawTargetRow(area) {
   for (let p = start; p < Math.min(shownTo, state.committed); p++) {
     const commit = run.commits[p];
     const newest = commit.verdict === state.verdict && !state.finished;
-    nodes.push(chip(area, `t${p}`, p, TARGET_TOP, commit.text, newest ? lookOfNew(commit.how) : "plain", `${run.number}:c:${p}`));
+    const look = newest ? lookOfNew(commit.how, isLatest(area)) : "plain";
+    nodes.push(chip(area, `t${p}`, p, TARGET_TOP, commit.text, look, `${run.number}:c:${p}`));
   }
   return group("targetRow", nodes);
 }
 
-function lookOfNew(how) {
-  return how === "accepted" || how === "plain" ? "accepted" : "star";
+function lookOfNew(how, latest) {
+  const look = how === "accepted" || how === "plain" ? "accepted" : "star";
+  return latest ? look : `${look}Before`;
+}
+
+// Whether this run's newest verdict is the newest of all runs.
+function isLatest({ moment, state }) {
+  return moment.states.every((other) => !other.verdict || other.verdict.end <= state.verdict.end);
 }
 
 function drawDraftRow(area) {
@@ -128,6 +135,8 @@ const LOOKS = {
   known: { fill: "none", stroke: "none", text: "$muted" },
   accepted: { fill: "none", stroke: "$targetEdge", text: "$ink", mark: "check", markColour: "$targetEdge" },
   star: { fill: "$targetFill", stroke: "$targetEdge", thick: 2, text: "$onTarget", bold: true, mark: "star", markColour: "$targetEdge" },
+  acceptedBefore: { fill: "none", stroke: "$rule", text: "$ink", mark: "check", markColour: "$muted" },
+  starBefore: { fill: "none", stroke: "$muted", text: "$ink", mark: "star", markColour: "$muted" },
   pending: { fill: "$draftFill", stroke: "$draftEdge", text: "$onDraft" },
   thinking: { fill: "none", stroke: "$draftEdge", text: "$draftEdge", dash: "1 3" },
   deadThinking: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
@@ -136,13 +145,13 @@ const LOOKS = {
   dead: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
 };
 
-function chip(area, key, position, top, text, lookName, id, small = false) {
+function chip(area, key, position, top, text, lookName, id, dropped = false) {
   const { layout, s, y, start } = area;
   const look = LOOKS[lookName];
   const x = columnX(layout, position, start);
   const width = columnX(layout, position + 1, start) - x - 4 * s;
-  const height = (small ? 22 : CHIP) * s;
-  const size = layout.size * (small ? 0.86 : 1);
+  const height = (dropped ? 22 : CHIP) * s;
+  const size = layout.size * (dropped ? 0.86 : 1);
   const marked = look.mark ? 13 * s : 0;
   const words = fitted(shown(text, 40, area.moment.view.spaces), width - 10 * s - marked, size, look.bold);
   const middle = height / 2;
@@ -160,7 +169,11 @@ function chip(area, key, position, top, text, lookName, id, small = false) {
     children.push(rect("lit", -3 * s, -3 * s, width + 6 * s, height + 6 * s, { rx: 7 * s, fill: "none", stroke: "$focus", "stroke-width": 2 * s }));
   }
   return node("g", key, {
-    class: "amusd-chip", transform: `translate(${round(x)} ${round(y + top * s)})`, "data-token": id ?? "", "data-look": lookName,
+    class: "amusd-chip",
+    transform: `translate(${round(x)} ${round(y + top * s)})`,
+    "data-token": id ?? "",
+    "data-look": lookName,
+    "data-drop": dropped ? round((GRAVE_TOP - DRAFT_TOP) * s) : "",
   }, children);
 }
 

@@ -16,15 +16,21 @@ export function makeStage(traces, { settled = true } = {}) {
   const read = traces.map((trace) => (typeof trace === "string" ? readTrace(trace) : trace));
   const runs = read.map((trace, i) => indexRun(trace, i));
   nameApart(runs);
-  return { traces: read, runs, settled, end: Math.max(0, ...runs.map((run) => run.end)), layouts: new Map() };
+  return { traces: read, runs, settled, end: endOf(runs), layouts: new Map() };
 }
 
-// A stage whose run `place` has grown by some events.
+// A stage whose run `place` has grown by some events; the other runs stay as they are.
 export function grow(stage, place, events) {
-  const traces = stage.traces.map((trace, i) =>
-    i === place ? { header: trace.header, events: inOrder([...trace.events, ...events]) } : trace,
-  );
-  return makeStage(traces, { settled: stage.settled });
+  const { header, events: before } = stage.traces[place];
+  const trace = { header, events: inOrder([...before, ...events]) };
+  const run = indexRun(trace, place);
+  run.label = stage.runs[place].label;
+  const runs = stage.runs.with(place, run);
+  return { ...stage, traces: stage.traces.with(place, trace), runs, end: endOf(runs), layouts: new Map() };
+}
+
+function endOf(runs) {
+  return Math.max(0, ...runs.map((run) => run.end));
 }
 
 function nameApart(runs) {
@@ -41,9 +47,10 @@ export function hideFuture(stage, t) {
   return makeStage(stage.traces.map((trace) => knownAt(trace, t)), { settled: false });
 }
 
-// view: {width, size, zoom, future, pinned, lit, spaces} -> {width, height, nodes, sentence, strip}.
+// view: {width, size, zoom, future, pinned, lit, spaces, badge}
+// -> {width, height, nodes, sentence, strip, question, runs}; `runs` know no more than the picture shows.
 export function scene(stage, t, view = {}) {
-  const full = { width: 1000, size: 14, zoom: 1, future: "ghost", pinned: null, lit: null, spaces: false, ...view };
+  const full = { width: 1000, size: 14, zoom: 1, future: "ghost", pinned: null, lit: null, spaces: false, badge: "", ...view };
   const seen = full.future === "hidden" ? hideFuture(stage, t) : stage;
   const layout = layoutFor(seen, full);
   const moment = {
@@ -89,22 +96,31 @@ function compose(moment) {
   const lanesTop = y + 8 * s;
   const lanes = drawLanes(moment, lanesTop);
   y = lanesTop + lanesHeight(runs, s);
-  const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s };
+  const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s, end: stripEnd(moment) };
   nodes.push(...blocks.map((block) => block.nodes), lanes.nodes, drawStrip(moment, strip));
-  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead);
-  return { width, height: Math.ceil(y + 36 * s), nodes, sentence, strip, page: moment.page, lanes: lanes.box };
+  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.messages);
+  const question = view.future === "hidden" ? questionAt(moment) : "";
+  return { width, height: Math.ceil(y + 36 * s), nodes, sentence, question, strip, runs, page: moment.page };
+}
+
+// What to ask before the next thing is shown; made from the present alone.
+function questionAt({ states }) {
+  if (states.some((state) => state.death && !state.finished)) return say("ask_heard");
+  const judging = states.findLast((state) => state.window?.count);
+  return judging ? say("ask_judging", { count: judging.window.count }) : say("ask_anything");
 }
 
 function drawHeader({ layout, runs, view }) {
   const { s, width } = layout;
   const sources = [...new Set(runs.map((run) => run.header.source))];
   const badges = sources.map((source) => badgeText(source, runs.filter((run) => run.header.source === source), sources.length > 1));
+  if (view.badge) badges.push(view.badge);
   const size = 11 * s;
   const nodes = [];
   let right = width;
   badges.forEach((text, i) => {
     const w = widthOf(text, size, true) + 20 * s;
-    const measured = sources[i] === "measured";
+    const measured = sources[i] !== "simulated";
     right -= w;
     nodes.push(
       rect(`badge${i}`, right + 0.5, 6.5 * s, w - 1, 20 * s, {
@@ -117,12 +133,14 @@ function drawHeader({ layout, runs, view }) {
     right -= 10 * s;
   });
   const prompts = [...new Set(runs.map((run) => run.header.prompt || "").filter(Boolean))].map((p) => shown(p, 300));
-  const title = prompts.join("  /  ") || say("noPrompt");
-  const models = runs.length ? shown(runs[0].header.pair || modelNames(runs[0].header), 80) : "";
+  const pairs = [...new Set(runs.map((run) => modelNames(run.header)))];
+  const names = shown(pairs[pairs.length - 1] ?? "", 80);
+  const title = prompts.join("  /  ") || names || say("nothing");
+  const models = prompts.length ? names : "";
   const titleSize = 15 * s;
   const space = right - 12 * s;
   const fittedTitle = fitted(title, space * (layout.narrow ? 1 : 0.72), titleSize, true);
-  nodes.unshift(label("title", 0, 21 * s, titleSize, fittedTitle, { "font-weight": 600, fill: prompts.length ? "$ink" : "$muted" }));
+  nodes.unshift(label("title", 0, 21 * s, titleSize, fittedTitle, { "font-weight": 600 }));
   const x = widthOf(fittedTitle, titleSize, true) + 16 * s;
   if (space - x > 80 * s) {
     nodes.push(label("models", x, 21 * s, 12.5 * s, fitted(models, space - x, 12.5 * s), { fill: "$muted" }));
@@ -165,11 +183,15 @@ function drawEarlier({ layout, runs, starts, states }, y) {
   ]);
 }
 
+function stripEnd({ settled, end, t, page }) {
+  return Math.max(1, settled ? end : Math.max(end, t, page.to));
+}
+
 // The whole run as a thin strip: one tick per rollback; it is the scrubber.
 function drawStrip(moment, box) {
   const { layout, runs, t, page } = moment;
   const { s } = layout;
-  const end = Math.max(1, moment.settled ? moment.end : Math.max(moment.end, t, page.to));
+  const end = stripEnd(moment);
   const x = (at) => round(box.x + (Math.min(at, end) / end) * box.width);
   const mid = box.y + box.height / 2;
   const nodes = [

@@ -1,89 +1,105 @@
 // The theater: a stage, a player and the page around them. Its picture is scene(stage, playhead).
 
-import { grow, makeStage, scene } from "./scene.js";
-import { momentOf, rollbackMoments, sentenceAt, stopsOf } from "./beats.js";
+import { actionsOf } from "./actions.js";
+import { momentOf } from "./beats.js";
+import { cardSentence, fillCard, makeCard, placeCard } from "./card.js";
 import { makeControls } from "./controls.js";
-import { actionOf, belongsToControl } from "./keys.js";
-import { customProperties, FONT } from "./palette.js";
 import { element, svgElement } from "./elements.js";
+import { acceptDrops } from "./files.js";
+import { actionOf, belongsToControl } from "./keys.js";
+import { Arrivals } from "./live.js";
+import { customProperties, FONT } from "./palette.js";
+import { makePanel } from "./panel.js";
 import { patch } from "./patch.js";
 import { Player } from "./player.js";
+import { grow, makeStage, scene } from "./scene.js";
 import { say } from "./sentences.js";
 import { isDark, watchTheme } from "./theme.js";
 
 const LEAST_WIDTH = 320;
+const DROP_MS = 180;
 
 export class Theater {
-  // host: an element of the page. traces: texts of trace files. options: {at, future, height}.
+  // host: an element of the page. traces: texts of trace files.
+  // options: {at, future, height, live, note, onStop, onMissing}
   constructor(host, traces, options = {}) {
+    this.host = host;
     this.options = options;
-    this.view = { width: 0, size: 14, zoom: 1, future: options.future ?? "ghost", pinned: null, lit: null, spaces: false };
+    this.view = { width: 0, size: 14, zoom: 1, future: options.future ?? "ghost", pinned: null, lit: null, spaces: false, badge: "" };
     this.player = new Player((t, why) => this.moved(why));
-    this.build(host);
-    this.show(traces, options.at ?? null);
+    this.arrivals = new Arrivals((run, have) => options.onMissing?.(run, have));
+    this.lit = null;
+    this.pinned = false;
+    this.following = false;
+    this.build();
+    this.show(traces, { at: options.at ?? null, live: options.live ?? false, note: options.note ?? null });
     this.observe();
   }
 
-  build(host) {
-    this.root = element("div", "amusd-theater", { tabindex: "0", role: "group", "data-lm-suppress-shortcuts": "true" });
+  build() {
+    const attrs = { tabindex: "0", role: "group", "data-lm-suppress-shortcuts": "true" };
+    this.root = element("div", "amusd-theater", attrs);
     this.root.style.setProperty("--amusd-font", FONT);
     if (this.options.height) this.root.style.maxHeight = `${this.options.height}px`;
     this.svg = svgElement("svg", { class: "amusd-picture", role: "img" });
     this.scrubber = element("input", "amusd-scrubber", { type: "range", min: "0", step: "any", "aria-label": say("scrubber") });
+    this.problem = element("p", "amusd-problem", { role: "alert" });
+    this.said = element("div", "amusd-said", { "aria-live": "polite" });
+    this.card = makeCard();
+    this.stageBox = element("div", "amusd-stage", {}, [this.svg, this.scrubber, this.card]);
+    this.actions = actionsOf(this);
+    this.controls = makeControls(this.actions);
+    this.panel = makePanel({ ...this.actions, zoom: (factor) => this.actions[factor > 1 ? "zoomIn" : "zoomOut"]() });
+    this.root.append(this.problem, this.stageBox, this.controls.controls, this.panel.panel, this.said);
+    this.host.append(this.root);
+    this.listen();
+    this.colour();
+  }
+
+  listen() {
+    this.root.addEventListener("keydown", (event) => this.key(event));
     this.scrubber.addEventListener("input", () => {
       this.player.pause();
       this.player.jump(Number(this.scrubber.value), "scrub");
     });
-    this.problem = element("p", "amusd-problem", { role: "alert" });
-    this.live = element("div", "amusd-said", { "aria-live": "polite" });
-    this.stageBox = element("div", "amusd-stage", {}, [this.svg, this.scrubber]);
-    this.actions = this.makeActions();
-    this.controls = makeControls({ ...this.actions, extra: [] });
-    this.root.append(this.problem, this.stageBox, this.controls.controls, this.live);
-    this.root.addEventListener("keydown", (event) => this.key(event));
-    host.append(this.root);
-    this.host = host;
-    this.colour();
-  }
-
-  makeActions() {
-    const { player } = this;
-    return {
-      play: () => player.toggle(),
-      next: () => this.step(1, false),
-      previous: () => player.back(this.neighbour(-1, false)),
-      nextEvent: () => this.step(1, true),
-      previousEvent: () => player.back(this.neighbour(-1, true)),
-      nextRollback: () => this.toRollback(1),
-      previousRollback: () => this.toRollback(-1),
-      first: () => player.stepTo(0),
-      last: () => player.stepTo(player.end),
-      faster: () => this.setPace(player.pace * 2),
-      slower: () => this.setPace(player.pace / 2),
-      race: () => {
-        player.race = !player.race;
-        if (player.race && !player.playing) player.play();
-        this.controls.update(player);
-      },
-      pin1: () => this.pin(0),
-      pin2: () => this.pin(1),
-      pin3: () => this.pin(2),
-      unpin: () => this.pin(null),
-    };
+    this.svg.addEventListener("pointermove", (event) => this.hover(event));
+    this.svg.addEventListener("pointerleave", () => this.pinned || this.light(null));
+    this.svg.addEventListener("click", (event) => this.click(event));
+    this.svg.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      this.actions[event.deltaY < 0 ? "zoomIn" : "zoomOut"]();
+    });
+    acceptDrops(this.root, (texts) => this.show(texts, { at: null }), (sentence) => this.complain(sentence));
   }
 
   // -- what is shown -------------------------------------------------------------------------
 
-  // Puts traces on the stage; keeps the playhead unless told where to go.
-  show(traces, at = undefined) {
+  // Puts traces on the stage. `at`: where to go, otherwise the playhead stays. `note`: {name, what}.
+  show(traces, { at = undefined, live = false, note = null } = {}) {
     try {
-      this.setStage(makeStage(traces));
-      if (at !== undefined) this.player.jump(momentOf(this.stage.runs, at) ?? momentOf(this.stage.runs, null), "open");
-      this.complain("");
+      const stage = makeStage(traces, { settled: !live });
+      this.arrivals.forget();
+      this.live = live;
+      this.view.badge = note ? say("recording") : live ? say("live") : "";
+      this.setStage(stage);
+      if (live) this.follow(true);
+      else if (at !== undefined) this.player.jump(momentOf(stage.runs, at) ?? momentOf(stage.runs, null), "open");
+      this.complain(note ? say(note.name, note) : "");
     } catch (error) {
       this.complain(error.message);
       if (!this.stage) this.setStage(makeStage([]));
     }
+  }
+
+  // Batches of live runs: [{run, from, lines}].
+  append(batches) {
+    let { stage } = this;
+    for (const batch of batches) {
+      const fresh = stage.runs[batch.run] ? this.arrivals.take(batch) : [];
+      if (fresh.length) stage = grow(stage, batch.run, fresh);
+    }
+    if (stage !== this.stage) this.setStage(stage);
   }
 
   setStage(stage) {
@@ -91,10 +107,18 @@ export class Theater {
     this.stops = new Map();
     const drafting = stage.runs.filter((run) => run.hasDraft);
     const step = Math.max(1, ...(drafting.length ? drafting : stage.runs).map((run) => run.step));
-    const rests = stage.runs.flatMap((run) => [...run.deathOf.values()].flatMap((d) => [d.since, d.heard ?? d.since]));
-    this.player.load(stage, step, rests.sort((a, b) => a - b));
+    const deaths = stage.runs.flatMap((run) => [...run.deathOf.values()]);
+    const rests = deaths.flatMap((death) => [death.since, death.heard ?? death.since]);
+    this.player.load(stage.end, step, rests.sort((a, b) => a - b));
     this.root.setAttribute("aria-label", say("theater", { runs: stage.runs.map((run) => run.label).join(", ") }));
-    this.draw();
+    if (this.following) this.player.move(stage.end, "live");
+    else this.draw();
+  }
+
+  // A live run is followed until someone moves the playhead, and again from the End key on.
+  follow(on) {
+    this.following = on && this.live;
+    if (this.following) this.player.move(this.stage.end, "live");
   }
 
   complain(sentence) {
@@ -102,78 +126,85 @@ export class Theater {
     this.problem.hidden = !sentence;
   }
 
-  draw() {
+  draw(why = "draw") {
     if (!this.view.width || !this.stage) return;
-    const { t } = this.player;
-    const drawing = scene(this.stage, t, this.view);
+    const { player, svg } = this;
+    const drawing = scene(this.stage, player.t, this.view);
     this.drawing = drawing;
-    if (this.svg.amusdHeight !== drawing.height || this.svg.amusdWidth !== drawing.width) {
-      this.svg.setAttribute("viewBox", `0 0 ${drawing.width} ${drawing.height}`);
-      this.svg.setAttribute("width", (this.svg.amusdWidth = drawing.width));
-      this.svg.setAttribute("height", (this.svg.amusdHeight = drawing.height));
-      const { strip } = drawing;
-      Object.assign(this.scrubber.style, { left: `${strip.x}px`, top: `${strip.y}px`, width: `${strip.width}px`, height: `${strip.height}px` });
-    }
-    patch(this.svg, drawing.nodes);
-    this.svg.setAttribute("aria-label", drawing.sentence);
-    this.scrubber.max = String(this.player.end);
-    this.scrubber.value = String(t);
-    this.controls.update(this.player);
+    if (svg.amusdHeight !== drawing.height || svg.amusdWidth !== drawing.width) this.resize(drawing);
+    patch(svg, drawing.nodes, MOVING.has(why) && !this.still ? dropIn : null);
+    svg.setAttribute("aria-label", drawing.sentence);
+    this.scrubber.max = String(drawing.strip.end);
+    this.scrubber.value = String(player.t);
+    this.controls.update(this);
+    this.drawCard();
+    if (!this.panel.panel.hidden && why !== "playing") this.panel.update(drawing.runs, player.t);
+  }
+
+  resize({ width, height, strip }) {
+    const { svg, scrubber } = this;
+    svg.amusdWidth = width;
+    svg.amusdHeight = height;
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    const box = { left: strip.x - 8, top: strip.y, width: strip.width + 16, height: strip.height };
+    for (const side in box) scrubber.style[side] = `${box[side]}px`;
   }
 
   moved(why) {
-    this.draw();
+    if (why !== "live") this.following = false;
+    this.draw(why);
     if (why === "step" || why === "scrub" || why === "pause") this.announce();
   }
 
   // One polite sentence a step, none while playing.
-  announce() {
-    const sentence = this.drawing?.sentence ?? "";
-    const ms = (ns) => (ns / 1e6).toFixed(1);
-    this.live.textContent = sentence;
-    this.scrubber.setAttribute(
-      "aria-valuetext",
-      say("scrubberValue", { ms: ms(this.player.t), end: ms(this.player.end), sentence }),
-    );
+  announce(sentence = this.drawing?.sentence ?? "") {
+    const ms = (this.player.t / 1e6).toFixed(1);
+    this.said.textContent = sentence;
+    this.scrubber.setAttribute("aria-valuetext", say("scrubberValue", { ms, sentence }));
   }
 
-  // -- moving --------------------------------------------------------------------------------
+  // -- cards ---------------------------------------------------------------------------------
 
-  stopList(every) {
-    const key = `${every}:${this.view.pinned}`;
-    if (!this.stops.has(key)) this.stops.set(key, stopsOf(this.stage.runs, { pinned: this.view.pinned, every }));
-    return this.stops.get(key);
+  hover(event) {
+    if (this.pinned) return;
+    this.light(event.target.closest("[data-token]")?.dataset.token ?? null);
   }
 
-  neighbour(direction, every) {
-    const stops = this.stopList(every);
-    const { t } = this.player;
-    const found = direction > 0 ? stops.find((stop) => stop > t) : stops.findLast((stop) => stop < t);
-    return found ?? (direction > 0 ? this.player.end : 0);
+  click(event) {
+    const id = event.target.closest("[data-token]")?.dataset.token ?? null;
+    this.pinned = Boolean(id) && !(this.pinned && this.lit === id);
+    this.light(id);
   }
 
-  step(direction, every) {
-    const to = this.neighbour(direction, every);
-    if (to !== this.player.t) this.player.stepTo(to);
-  }
-
-  toRollback(direction) {
-    const { t } = this.player;
-    const moments = rollbackMoments(this.stage.runs, this.view.pinned).map((moment) => moment.t);
-    const to = direction > 0 ? moments.find((m) => m > t) : moments.findLast((m) => m < t);
-    if (to !== undefined) this.player.stepTo(to);
-  }
-
-  setPace(pace) {
-    this.player.race = false;
-    this.player.pace = Math.min(Math.max(pace, 1 / 64), 64);
-    this.controls.update(this.player);
-  }
-
-  pin(place) {
-    this.view.pinned = place !== null && place < this.stage.runs.length && this.view.pinned !== place ? place : null;
+  pinCard() {
+    if (!this.lit) return;
+    this.pinned = !this.pinned;
     this.draw();
+    this.announce(cardSentence(this.card));
   }
+
+  // Lights a token up wherever it stands, and shows its card.
+  light(id, { say: aloud = false } = {}) {
+    if (!id) this.pinned = false;
+    if (this.lit === id && !aloud) return this.drawCard();
+    this.lit = this.view.lit = id;
+    this.draw();
+    if (aloud && id) this.announce(cardSentence(this.card));
+    return undefined;
+  }
+
+  drawCard() {
+    const chip = this.lit && this.svg.querySelector(`[data-token="${CSS.escape(this.lit)}"]`);
+    if (!chip || !fillCard(this.card, this.drawing.runs, this.lit, this.player.t, this.pinned)) {
+      this.card.hidden = true;
+      return;
+    }
+    placeCard(this.card, chip, this.stageBox);
+  }
+
+  // -- surroundings --------------------------------------------------------------------------
 
   key(event) {
     if (belongsToControl(event)) {
@@ -181,34 +212,36 @@ export class Theater {
       return;
     }
     const name = actionOf(event);
-    if (!name || !this.actions[name]) return;
+    if (!name) return;
     event.preventDefault();
     event.stopPropagation();
     this.actions[name]();
   }
 
-  // -- surroundings --------------------------------------------------------------------------
-
   observe() {
     this.sizes = new ResizeObserver(() => this.measure());
     this.sizes.observe(this.root);
-    this.sight = new IntersectionObserver((entries) => (this.player.visible = entries.some((e) => e.isIntersecting)));
+    this.sight = new IntersectionObserver((seen) => (this.player.visible = seen[seen.length - 1].isIntersecting));
     this.sight.observe(this.root);
+    const stillness = matchMedia("(prefers-reduced-motion: reduce)");
+    this.still = stillness.matches;
+    stillness.addEventListener("change", () => (this.still = stillness.matches));
     this.themes = watchTheme(() => this.colour());
     this.measure();
   }
 
-  measure() {
-    const width = Math.max(LEAST_WIDTH, Math.floor(this.stageBox.clientWidth));
-    if (!this.stageBox.clientWidth || width === this.view.width) return;
+  measure(always = false) {
+    const room = Math.floor(this.stageBox.clientWidth);
+    const width = Math.max(LEAST_WIDTH, room);
+    if (!room || (width === this.view.width && !always)) return;
     this.view.width = width;
     this.draw();
   }
 
   colour() {
-    const dark = isDark(this.host);
-    for (const [name, value] of customProperties(dark)) this.root.style.setProperty(name, value);
-    this.root.style.colorScheme = dark ? "dark" : "light";
+    this.dark = !this.presenting && isDark(this.host);
+    for (const [name, value] of customProperties(this.dark, this.presenting)) this.root.style.setProperty(name, value);
+    this.root.style.colorScheme = this.dark ? "dark" : "light";
   }
 
   destroy() {
@@ -218,4 +251,14 @@ export class Theater {
     this.themes();
     this.root.remove();
   }
+}
+
+const MOVING = new Set(["step", "playing", "live"]);
+
+// What the draft discards drops out of its row, once, fast.
+function dropIn(made, attrs) {
+  if (!attrs["data-drop"]) return;
+  const from = `${attrs.transform} translate(0 ${-attrs["data-drop"]})`;
+  const frames = [from, attrs.transform].map((transform) => ({ transform: transform.replace(/([\d.-]+) ([\d.-]+)\)/g, "$1px, $2px)") }));
+  made.animate(frames, { duration: DROP_MS, easing: "ease-out" });
 }

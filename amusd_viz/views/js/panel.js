@@ -1,0 +1,50 @@
+// On demand: scores, every event as a table, visible spaces, zoom, pictures and files to keep.
+
+import { button, element } from "./elements.js";
+import { eventRows, scoresOf } from "./facts.js";
+import { say } from "./sentences.js";
+
+const MOST_ROWS = 400;
+
+// settings: {spaces(on), zoom(factor), saveSvg, savePng, saveTrace}
+export function makePanel(settings) {
+  const spaces = element("input", "", { type: "checkbox" });
+  spaces.addEventListener("change", () => settings.spaces(spaces.checked));
+  const scores = element("div", "amusd-scores");
+  const table = element("div", "amusd-events", { tabindex: "0", role: "region", "aria-label": say("events") });
+  const panel = element("div", "amusd-panel", { role: "group", "aria-label": say("button_details") }, [
+    element("div", "amusd-row", {}, [
+      element("label", "", {}, [spaces, element("span", "", {}, say("option_spaces"))]),
+      button("zoomOut", "−", say("button_zoomOut"), () => settings.zoom(0.5)),
+      button("zoomIn", "+", say("button_zoomIn"), () => settings.zoom(2)),
+      element("span", "amusd-space"),
+      button("save", say("word_svg"), say("button_svg"), settings.saveSvg),
+      button("save", say("word_png"), say("button_png"), settings.savePng),
+      button("save", say("word_trace"), say("button_trace"), settings.saveTrace),
+    ]),
+    scores,
+    table,
+    element("p", "amusd-keys", {}, say("keys")),
+  ]);
+  panel.hidden = true;
+  return { panel, update: (runs, t) => fillPanel(scores, table, runs, t) };
+}
+
+function fillPanel(scores, table, runs, t) {
+  scores.replaceChildren(...runs.map((run) => scoreList(run, t)));
+  const rows = eventRows(runs, t);
+  const left = Math.max(0, rows.length - MOST_ROWS);
+  const body = element("tbody", "", {}, rows.slice(left).reverse().map(tableRow));
+  const head = element("tr", "", {}, ["ms", "run", "device", "event", "details"].map((name) => element("th", "", { scope: "col" }, say(`column_${name}`))));
+  const caption = element("caption", "", {}, left ? say("events_last", { count: MOST_ROWS, all: rows.length }) : say("events_all", { count: rows.length }));
+  table.replaceChildren(element("table", "", {}, [caption, element("thead", "", {}, [head]), body]));
+}
+
+function scoreList(run, t) {
+  const cells = scoresOf(run, t).flatMap(([name, value]) => [element("dt", "", {}, name), element("dd", "", {}, value)]);
+  return element("div", "amusd-score", {}, [element("strong", "", {}, run.label), element("dl", "", {}, cells)]);
+}
+
+function tableRow(cells) {
+  return element("tr", "", {}, cells.map((cell) => element("td", "", {}, cell)));
+}
