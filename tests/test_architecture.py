@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "events": VOCABULARY,
     "invariants": VOCABULARY | {"events"},
     # Exports are methods of a trace; they are imported when called.
-    "trace": VOCABULARY | {"events", "invariants", "export"},
+    "trace_file": VOCABULARY | {"events", "invariants"},
+    "trace": VOCABULARY | {"events", "invariants", "trace_file", "export"},
     "metrics": READING,
     "stamp": READING,
     "simulate": DRIVING,

@@ -439,9 +439,11 @@ class World:
         assert not good or fate in GOOD_FATES, f"a good proposal was {fate}"
         if fate in FIRST_WRONG:
             assert prefix_good
-            assert key[1] == committed - 1
+            assert key[1] < committed
         if fate in BEHIND_A_WRONG_ONE:
             assert not prefix_good
+        if fate is Fate.REJECTED:
+            assert key[1] == committed - 1
         if fate is Fate.OVERTAKEN:
             assert good
             assert key[1] < committed
