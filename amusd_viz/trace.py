@@ -187,8 +187,9 @@ def ends_a_run(events: Sequence[ev.Event | ev.Unknown]) -> bool:
 def _read_header(line: bytes, name: str) -> ev.Header:
     try:
         kind = _decode_kind(line)
-    except _UNREADABLE:
-        if line.startswith(b'{"kind":"header"'):
+    except _UNREADABLE as error:
+        half = not isinstance(error, msgspec.ValidationError)
+        if half and line.startswith(b'{"kind":"header"'):
             raise CutTraceError(
                 f"{name}: ends inside its header, so there is nothing to show"
             ) from None

@@ -210,7 +210,8 @@ BREAKS: dict[str, tuple[Change, str]] = {
     ),
     "received twice": (repeated("received", 1, side="target"), "was received twice"),
     # the draft
-    "proposed twice": (repeated("proposed"), "two spans overlap"),
+    "proposed twice": (changed("proposed", 1, position=0), "proposed twice on one branch"),
+    "the same span twice": (repeated("proposed"), "two spans overlap"),
     "proposed on another branch": (
         changed("proposed", 2, branch=7),
         "a proposal of branch 7 while the draft is on branch",
