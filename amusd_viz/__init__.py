@@ -5,7 +5,7 @@ once; what needs an engine, a browser widget or a plot is imported when it is fi
 
     from amusd_viz import Theater, Trace, decode, recording
 
-    Theater(recording("amusd"))                        # a recorded run, on any machine
+    Theater(recording("sky-amusd"))                       # a recorded run, on any machine
     run = decode("Why is the sky blue?", method="amusd")  # needs: pip install "amusd-viz[engine]"
     Theater(run.trace)
 """

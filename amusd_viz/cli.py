@@ -109,7 +109,9 @@ def decode(
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="A trace: .jsonl or .jsonl.gz")],
-    partial: Annotated[bool, typer.Option(help="Accept a file that ends early.")] = False,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Accept a file that ends early.")
+    ] = False,
 ) -> None:
     """Validate a trace and say what it holds."""
     from amusd_viz.decode_report import facts
@@ -128,7 +130,9 @@ def export(
         str | None,
         typer.Option(help="Which moment a picture or page shows: 'rollback 1', '192 ms', 'end'."),
     ] = None,
-    partial: Annotated[bool, typer.Option(help="Accept a file that ends early.")] = False,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Accept a file that ends early.")
+    ] = False,
 ) -> None:
     """Write a trace in another format: for Perfetto, a browser, slides, a paper, a spreadsheet."""
     from amusd_viz.export.formats import export_trace
@@ -149,7 +153,7 @@ def lab(context: typer.Context) -> None:
 @app.command()
 def notebooks(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put them.")],
-    force: Annotated[bool, typer.Option(help="Overwrite notebooks that were changed.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite changed files.")] = False,
 ) -> None:
     """Copy the course's notebooks, and the pictures they show, to DIR."""
     from amusd_viz.notebook_copy import copy_notebooks

@@ -88,8 +88,9 @@ def decode(
         prompt: what to continue or, with a chat model, to answer.
         method: ``autoregressive``, ``synchronous`` or ``amusd``.
         session: a warm session; otherwise one is opened and closed.
-        settings: of the session (``pair``, ``draft_device``, ``target_device``, ``dtype``) and of
-            ``Session.decode`` (``max_new_tokens``, ``temperature``, ``seed``, ...).
+        settings: of the session (``pair`` or ``draft`` and ``target``, ``draft_device``,
+            ``target_device``, ``dtype``, ``rows``) and of ``Session.decode``
+            (``max_new_tokens``, ``temperature``, ``seed``, ...).
 
     Raises:
         AmusdVizError: what is wrong with the prompt, the settings, the models or the devices.
@@ -119,17 +120,20 @@ def compare(
     return Comparison(tuple(run.trace for run in runs), tuple(run.text for run in runs))
 
 
-_SESSION_SETTINGS = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")
+_OF_A_SESSION = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")
 
 
 def _session(session: Session | None, settings: dict[str, Any]) -> Any:
     """The given session, or a new one made from what ``settings`` says of it (taken out of it)."""
-    own = {name: settings.pop(name) for name in _SESSION_SETTINGS if name in settings}
+    own = {name: settings.pop(name) for name in _OF_A_SESSION if name in settings}
     if session is None:
         need_engine()
         from amusd_viz.engine import Session
 
         return Session(**own)
     if own:
-        raise SettingError(f"{', '.join(own)} belong to the session, which is already open")
+        raise SettingError(
+            f"{', '.join(own)}: is set when a session is opened, and this one is open already; "
+            "leave it out, or open another session"
+        )
     return nullcontext(session)

@@ -28,6 +28,8 @@ import sys
 class Hiding:
     def __init__(self, finder):
         self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
     def find_spec(self, name, path=None, target=None):
         if name.partition('.')[0] not in {ENGINE_AND_LARGE!r}:
             return self.finder.find_spec(name, path, target)
