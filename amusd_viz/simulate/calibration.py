@@ -121,6 +121,7 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
         raise SettingError("the runs hold no judged proposal; give longer runs")
     header = drafted[0].header
     both = [t for t in traces if t.header.method == "amusd"]
+    latencies = calibrate_latencies(drafted)
     return Calibration(
         pair=header.pair or f"{header.draft.name} + {header.target.name}",
         draft_device=header.draft_device.label if header.draft_device else "",
@@ -128,8 +129,8 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
         acceptance=proportion(sum(agrees), len(agrees)),
         turns=_costs([t for t in traces if t.header.method != "amusd"]),
         together=_costs(both),
-        latency_to_target=_latency_to_target(drafted),
-        latency_to_draft=_latency_to_draft(drafted),
+        latency_to_target=latencies[0],
+        latency_to_draft=latencies[1],
         draft_prefill=_prefill(drafted, ev.Side.DRAFT),
         target_prefill=_prefill(traces, ev.Side.TARGET),
         rows=max((t.header.numerics.rows for t in traces if t.header.numerics), default=0),
@@ -206,6 +207,11 @@ def _costs(traces: Sequence[Trace]) -> Costs:
         draft_step=mean(steps) if steps else None,
         target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)},
     )
+
+
+def calibrate_latencies(traces: Sequence[Trace]) -> tuple[float, float]:
+    """How long a proposal and a commit travel (ns)."""
+    return _latency_to_target(traces), _latency_to_draft(traces)
 
 
 def _latency_to_target(traces: Sequence[Trace]) -> float:
