@@ -80,6 +80,28 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
         return path
 
+    def in_words(self) -> str:
+        """A few lines for people, in ms."""
+        a = self.acceptance
+        lines = [
+            f"{self.pair}: draft on {self.draft_device}, target on {self.target_device} "
+            f"({self.source}, {self.runs} runs, {self.tokens} tokens)",
+            f"  acceptance {a.value:.3f} (95 %: {a.low:.3f} to {a.high:.3f})",
+        ]
+        for when, costs in (("taking turns", self.turns), ("both at work", self.together)):
+            step = f"draft step {costs.draft_step.value / 1e6:.2f}" if costs.draft_step else ""
+            passes = ", ".join(
+                f"{rows}: {e.value / 1e6:.2f}" for rows, e in costs.target_pass.items()
+            )
+            parts = [step, f"target pass by rows {passes}" if passes else ""]
+            if any(parts):
+                lines.append(f"  {when}: " + "; ".join(p for p in parts if p) + " ms")
+        lines.append(
+            f"  messages {self.latency_to_target / 1e6:.3f} ms to the target, "
+            f"{self.latency_to_draft / 1e6:.3f} ms to the draft"
+        )
+        return "\n".join(lines)
+
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
         """Reads a calibration.
