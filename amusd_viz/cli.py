@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amusd_viz.errors import AmusdVizError, SettingError
+from amusd_viz.simulate.command import calibrate, simulate
 from amusd_viz.terminal import one_line, printable
 
 if TYPE_CHECKING:
@@ -169,6 +170,10 @@ def doctor() -> None:
 
     for finding in diagnose():
         typer.echo(printable(str(finding)))
+
+
+app.command()(simulate)
+app.command()(calibrate)
 
 
 def _given(**settings: Any) -> dict[str, Any]:

@@ -80,6 +80,28 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
         return path
 
+    def in_words(self) -> str:
+        """A few lines for people, in ms."""
+        a = self.acceptance
+        lines = [
+            f"{self.pair}: draft on {self.draft_device}, target on {self.target_device} "
+            f"({self.source}, {self.runs} runs, {self.tokens} tokens)",
+            f"  acceptance {a.value:.3f} (95 %: {a.low:.3f} to {a.high:.3f})",
+        ]
+        for when, costs in (("taking turns", self.turns), ("both at work", self.together)):
+            step = f"draft step {costs.draft_step.value / 1e6:.2f}" if costs.draft_step else ""
+            passes = ", ".join(
+                f"{rows}: {e.value / 1e6:.2f}" for rows, e in costs.target_pass.items()
+            )
+            parts = [step, f"target pass by rows {passes}" if passes else ""]
+            if any(parts):
+                lines.append(f"  {when}: " + "; ".join(p for p in parts if p) + " ms")
+        lines.append(
+            f"  messages {self.latency_to_target / 1e6:.3f} ms to the target, "
+            f"{self.latency_to_draft / 1e6:.3f} ms to the draft"
+        )
+        return "\n".join(lines)
+
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
         """Reads a calibration.
@@ -121,6 +143,7 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
         raise SettingError("the runs hold no judged proposal; give longer runs")
     header = drafted[0].header
     both = [t for t in traces if t.header.method == "amusd"]
+    latencies = calibrate_latencies(drafted)
     return Calibration(
         pair=header.pair or f"{header.draft.name} + {header.target.name}",
         draft_device=header.draft_device.label if header.draft_device else "",
@@ -128,8 +151,8 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
         acceptance=proportion(sum(agrees), len(agrees)),
         turns=_costs([t for t in traces if t.header.method != "amusd"]),
         together=_costs(both),
-        latency_to_target=_latency_to_target(drafted),
-        latency_to_draft=_latency_to_draft(drafted),
+        latency_to_target=latencies[0],
+        latency_to_draft=latencies[1],
         draft_prefill=_prefill(drafted, ev.Side.DRAFT),
         target_prefill=_prefill(traces, ev.Side.TARGET),
         rows=max((t.header.numerics.rows for t in traces if t.header.numerics), default=0),
@@ -206,6 +229,11 @@ def _costs(traces: Sequence[Trace]) -> Costs:
         draft_step=mean(steps) if steps else None,
         target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)},
     )
+
+
+def calibrate_latencies(traces: Sequence[Trace]) -> tuple[float, float]:
+    """How long a proposal and a commit travel (ns)."""
+    return _latency_to_target(traces), _latency_to_draft(traces)
 
 
 def _latency_to_target(traces: Sequence[Trace]) -> float:

@@ -14,17 +14,23 @@ def probability(name: str, value: float) -> float:
     return float(value)
 
 
-def positive(name: str, value: float) -> float:
-    """``value`` if it is a finite number above 0; :class:`SettingError` otherwise."""
+def positive(name: str, value: float, most: float = math.inf) -> float:
+    """``value`` if it is a finite number above 0, at most ``most``."""
     if not (_is_number(value) and 0 < value < math.inf):
         raise SettingError(f"{name} is {value!r}; give a number above 0")
-    return value
+    return _at_most(name, value, most)
 
 
-def not_negative(name: str, value: float) -> float:
-    """``value`` if it is a finite number of at least 0; :class:`SettingError` otherwise."""
+def not_negative(name: str, value: float, most: float = math.inf) -> float:
+    """``value`` if it is a finite number of at least 0, at most ``most``."""
     if not (_is_number(value) and 0 <= value < math.inf):
         raise SettingError(f"{name} is {value!r}; give 0 or a number above it")
+    return _at_most(name, value, most)
+
+
+def _at_most(name: str, value: float, most: float) -> float:
+    if value > most:
+        raise SettingError(f"{name} is {value!r}; give at most {most:g}")
     return value
 
 

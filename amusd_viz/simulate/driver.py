@@ -300,7 +300,7 @@ def simulate(
         )
     recorder = Recorder(text.words)
     Simulation(text, timing, target, draft, recorder, preemptible=preemptible, shared=shared).run()
-    target_device = 0 if shared or draft is None else 1
+    target_device = 0 if shared else 1
     header = ev.Header(
         source="simulated",
         method=method,

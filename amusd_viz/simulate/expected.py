@@ -56,8 +56,8 @@ def expected(
 ) -> Expected:
     """Expected speed-up and shares with independent agreement and steady times.
 
-    Exact for a pre-emptible draft, and for a real one where the target waits for it. Under ``eager``
-    a real draft is taken to be half a step late at each restart.
+    Exact for a pre-emptible draft, and for a real one where the target waits for it. Under
+    ``eager`` a real draft is taken to be half a step late at each restart.
 
     Args:
         acceptance: α.

@@ -120,6 +120,10 @@ FINEST = 360
 situations come again (see :mod:`amusd_viz.simulate.statistics`)."""
 
 
+MOST_STEPS = 1000
+"""Longest draft step or latency, in target steps."""
+
+
 def in_target_steps(
     ratio: float,
     *,
@@ -138,8 +142,9 @@ def in_target_steps(
         slope: what each proposal of a window adds to a pass, as a share of it.
         tensor_parallel: how many times faster the target runs when it has both devices.
     """
-    not_negative("latency", latency), not_negative("slope", slope)
-    fraction = Fraction(positive("ratio", ratio)).limit_denominator(FINEST)
+    not_negative("latency", latency, MOST_STEPS)
+    not_negative("slope", slope, MOST_STEPS)
+    fraction = Fraction(positive("ratio", ratio, MOST_STEPS)).limit_denominator(FINEST)
     if fraction == 0:
         fraction = Fraction(ratio).limit_denominator(10**6) or Fraction(1, 10**6)
     ticks = fraction.denominator * max(1, FINEST // fraction.denominator)
@@ -148,7 +153,7 @@ def in_target_steps(
     def ns(steps: float) -> int:
         return max(1, round(steps * ticks)) * tick
 
-    step = 1 / positive("tensor_parallel", tensor_parallel)
+    step = 1 / positive("tensor_parallel", tensor_parallel, MOST_STEPS)
     return Timing(
         draft=ns(float(fraction)),
         target=Linear(ns(step), ns(step * slope)) if slope else Constant(ns(step)),

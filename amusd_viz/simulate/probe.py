@@ -1,0 +1,82 @@
+"""Measures a pair on a live engine: short runs of every method, and passes of every size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from amusd_viz.errors import SettingError
+from amusd_viz.simulate.calibration import Calibration, calibrate_traces
+from amusd_viz.trace import Trace
+
+PROMPTS = (
+    "Explain why the sea is salty.",
+    "Write a short letter that thanks a neighbour for help in the garden.",
+    "List three ways to keep bread fresh, with a reason for each.",
+    "What is the difference between weather and climate?",
+)
+"""What is decoded to measure; other prompts may agree more or less often."""
+
+WINDOW_ROWS = (1, 2, 4, 8, 16, 32)
+"""Sizes of a target pass that are probed, as far as the session's rows go."""
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """A warm session of the engine, as far as measuring needs it."""
+
+    rows: int
+
+    def decode(self, prompt: str, method: str = ..., **settings: Any) -> Any:
+        """Starts a run, whose ``trace`` waits for its end."""
+        ...
+
+
+def calibrate(
+    source: Trace | Iterable[Trace] | Decodes,
+    *,
+    prompts: Sequence[str] = PROMPTS,
+    max_new_tokens: int = 48,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Calibration:
+    """Measures what a pair on its devices does.
+
+    Args:
+        source: recorded runs of one pair, or a warm session, which then decodes ``prompts``.
+        prompts: what a session decodes.
+        max_new_tokens: how long each of its runs is (tokens).
+        progress: is told what is measured next, in a few words.
+
+    Raises:
+        SettingError: there is nothing to measure, or a number makes no sense.
+    """
+    if isinstance(source, Trace):
+        return calibrate_traces([source])
+    if isinstance(source, Decodes):
+        return calibrate_traces(_probe(source, prompts, max_new_tokens, progress))
+    return calibrate_traces(source)
+
+
+def _probe(
+    session: Decodes, prompts: Sequence[str], max_new_tokens: int, progress: Callable[[str], None]
+) -> list[Trace]:
+    if not prompts:
+        raise SettingError("there is no prompt to calibrate with; give one or more")
+
+    def decode(prompt: str, method: str, **settings: Any) -> Trace:
+        run = session.decode(prompt, method, max_new_tokens=max_new_tokens, **settings)
+        return run.trace
+
+    progress("warming up")
+    decode(prompts[0], "amusd")
+    traces = []
+    for number, prompt in enumerate(prompts, start=1):
+        progress(f"both at work, prompt {number} of {len(prompts)}")
+        traces.append(decode(prompt, "amusd"))
+    progress("the target alone")
+    traces.append(decode(prompts[0], "autoregressive"))
+    for number, rows in enumerate(r for r in WINDOW_ROWS if 1 < r <= session.rows):
+        progress(f"taking turns, passes of {rows} rows")
+        prompt = prompts[number % len(prompts)]
+        traces.append(decode(prompt, "synchronous", lookahead=rows - 1))
+    return traces

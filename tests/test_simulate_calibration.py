@@ -1,0 +1,154 @@
+"""Calibration and prediction: from runs to numbers and back."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amusd_viz import events
+from amusd_viz.errors import SettingError
+from amusd_viz.metrics import measure
+from amusd_viz.paths import recording, recordings
+from amusd_viz.simulate.agreement import agreement_of, known
+from amusd_viz.simulate.calibration import Calibration, calibrate_traces, mean, proportion
+from amusd_viz.simulate.driver import Timing, simulate
+from amusd_viz.simulate.prediction import _rising, predict
+from amusd_viz.simulate.probe import calibrate
+from amusd_viz.simulate.replay import replay
+from amusd_viz.simulate.text import Iid, agreement, text_of
+from amusd_viz.simulate.timing import Linear, with_jitter
+
+SENTENCE = ["the", "sky", "is", "blue", "because", "short", "waves", "scatter", "more"]
+TIMING = Timing(14_000_000, Linear(30_000_000, 400_000), 90_000, 60_000, 2_000_000, 5_000_000)
+RECORDED = recordings()
+
+
+def simulated(method, *, tokens=160, seed=1, rate=0.85, **settings):
+    agrees = agreement(Iid(rate), tokens, seed)
+    timing = with_jitter(TIMING, 0.05, seed)
+    text = text_of(agrees, SENTENCE, seed=seed)
+    return simulate(text, timing, method=method, max_new_tokens=tokens, **settings)
+
+
+def some_runs(seeds=range(4)):
+    return [
+        simulated(method, seed=seed, **settings)
+        for seed in seeds
+        for method, settings in (
+            ("amusd", {}),
+            ("synchronous", {"lookahead": 3}),
+            ("synchronous", {"lookahead": 7}),
+            ("autoregressive", {}),
+        )
+    ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.booleans(), min_size=2, max_size=60),
+    st.sampled_from(["amusd", "synchronous"]),
+    st.sampled_from(["eager", "paper", "fixed(4)"]),
+)
+def test_the_agreement_of_a_run_is_found_again(agrees, method, policy):
+    text = text_of(agrees, SENTENCE)
+    trace = simulate(text, TIMING, method=method, max_new_tokens=len(agrees), policy=policy)
+    found = agreement_of(trace)
+    assert all(a is None or a == b for a, b in zip(found, agrees, strict=True))
+    assert found[1:].count(None) <= len(agrees) // 2 + 1
+
+
+def test_a_calibration_finds_what_the_runs_were_made_with():
+    found = calibrate_traces(some_runs())
+    assert found.acceptance.low <= 0.85 <= found.acceptance.high
+    assert found.together.draft_step.value == pytest.approx(14e6, rel=0.02)
+    assert found.turns.target_pass[1].value == pytest.approx(30e6, rel=0.02)
+    assert found.turns.target_pass[8].value == pytest.approx(32.8e6, rel=0.02)
+    assert (found.latency_to_target, found.latency_to_draft) == (90_000, 60_000)
+    assert (found.draft_prefill, found.target_prefill) == (2e6, 5e6)
+    assert found.source == "simulated"
+
+
+def test_a_prediction_holds_for_other_runs():
+    predictions = {(p.method, p.setting): p for p in predict(calibrate_traces(some_runs()))}
+    for method, setting, how in (
+        ("autoregressive", "", {}),
+        ("synchronous", "lookahead(4)", {"lookahead": 4}),
+        ("amusd", "paper", {"policy": "paper"}),
+        ("amusd", "eager", {"policy": "eager"}),
+        ("amusd", "fixed(4)", {"policy": "fixed(4)"}),
+    ):
+        speeds = sorted(
+            measure(simulated(method, tokens=400, seed=seed, **how)).tokens_per_second
+            for seed in range(20, 27)
+        )
+        prediction = predictions[method, setting]
+        assert prediction.tokens_per_second == pytest.approx(speeds[3], rel=0.1)
+        assert prediction.low <= prediction.tokens_per_second <= prediction.high
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_replayed_recording_takes_the_time_it_took(name):
+    trace = recording(name)
+    again = replay(trace).check()
+    assert again.header.source == "simulated"
+    assert again.tokens == trace.tokens
+    assert again.duration == pytest.approx(trace.duration, rel=0.03)
+
+
+def test_a_replayed_simulation_is_the_same_run():
+    trace = simulated("amusd", tokens=80)
+    again = replay(trace)
+    assert again.committed_at == trace.committed_at
+    assert len(again.of(events.RolledBack)) == len(trace.of(events.RolledBack))
+
+
+def test_costs_never_fall_with_the_rows():
+    assert _rising({1: (10, 1), 2: (8, 1), 4: (12, 5)}) == {1: 9, 2: 9, 4: 12}
+
+
+def test_intervals():
+    assert proportion(50, 100).low == pytest.approx(0.4038, abs=1e-3)
+    assert proportion(100, 100).high == 1
+    assert 0.95 < proportion(100, 100).low < 1
+    assert mean([2.0, 4.0]).value == 3
+
+
+def test_a_calibration_survives_its_file(tmp_path):
+    calibration = calibrate(some_runs([0]))
+    path = calibration.save(tmp_path / "pair.json")
+    assert Calibration.load(path) == calibration
+    assert path.stat().st_size < 5000
+
+
+def test_a_session_is_probed_with_every_method_and_window_size():
+    class Run:
+        def __init__(self, trace):
+            self.trace = trace
+
+    class Session:
+        rows = 8
+
+        def decode(self, prompt, method, *, max_new_tokens, **settings):
+            asked.append((method, settings.get("lookahead")))
+            return Run(simulated(method, tokens=max_new_tokens, **settings))
+
+    asked = []
+    found = calibrate(Session(), max_new_tokens=40)
+    assert {("amusd", None), ("autoregressive", None)} <= set(asked)
+    assert [g for m, g in asked if m == "synchronous"] == [1, 3, 7]
+    assert {1, 2, 4, 8} <= set(found.turns.target_pass)
+
+
+def test_what_cannot_be_calibrated_is_named(tmp_path):
+    with pytest.raises(SettingError, match="no acceptance"):
+        calibrate(simulated("autoregressive"))
+    with pytest.raises(SettingError, match="no prompt"):
+        calibrate(type("S", (), {"rows": 8, "decode": print})(), prompts=[])
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(SettingError, match="no calibration"):
+        Calibration.load(tmp_path / "x.json")
+    with pytest.raises(SettingError, match="cannot be read"):
+        Calibration.load(tmp_path / "nothing.json")
+
+
+def test_known_leaves_out_what_is_not_known():
+    assert known([None, True, None, False]) == (True, False)
