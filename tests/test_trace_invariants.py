@@ -309,7 +309,7 @@ def test_a_trace_of_ones_own_is_checked_by_the_same_rules() -> None:
     trace = Trace.loads(dumped(sound_lines()))
     assert trace.check() is trace
     last_commit = trace.of(Verified)[-1]
-    with pytest.raises(BrokenTraceError, match="finished with 12 tokens, but 9 were committed"):
+    with pytest.raises(BrokenTraceError, match="nothing is committed there"):
         Trace(trace.header, [e for e in trace.events if e is not last_commit]).check()
 
 
