@@ -47,11 +47,16 @@ class MissingExtraError(AmusdVizError, ImportError):
     """A feature whose optional packages are not installed."""
 
     def __init__(self, feature: str, extra: str, missing: str) -> None:
-        super().__init__(
+        # All arguments are kept, so that the error can travel between processes.
+        super().__init__(feature, extra, missing)
+        self.extra = extra
+
+    def __str__(self) -> str:
+        feature, extra, missing = self.args
+        return (
             f"{feature} needs {missing}, which is not installed. "
             f'Install it with: pip install "amusd-viz[{extra}]"'
         )
-        self.extra = extra
 
 
 class EngineError(AmusdVizError):
@@ -86,5 +91,8 @@ class BrokenTraceError(TraceError):
     """
 
     def __init__(self, line: int, what: str) -> None:
-        super().__init__(f"line {line}: {what}")
+        super().__init__(line, what)
         self.line = line
+
+    def __str__(self) -> str:
+        return "line {}: {}".format(*self.args)

@@ -101,7 +101,7 @@ def test_a_bonus_contradicts_the_pending_proposal_and_kills_its_branch() -> None
     )
 
 
-def test_a_late_equal_proposal_is_overtaken_and_a_late_wrong_one_kills_its_branch() -> None:
+def test_a_late_equal_proposal_is_overtaken_and_a_late_other_one_is_contradicted() -> None:
     side = target_side(committed=[1, 2, 3])
     assert propose(side, 1, 2) == [Dropped(0, 1, Fate.OVERTAKEN)]
     assert propose(side, 2, 8) == [Dropped(0, 2, Fate.CONTRADICTED)]

@@ -38,7 +38,7 @@ from amusd_viz.trace import Trace
 RUN = 7
 GOOD_FATES = {Fate.ACCEPTED, Fate.OVERTAKEN, Fate.UNFINISHED}
 FIRST_WRONG = {Fate.REJECTED, Fate.CONTRADICTED}
-BEHIND_A_WRONG_ONE = {Fate.AFTER_MISMATCH, Fate.NEVER_JUDGED}
+BEHIND_A_WRONG_ONE = {Fate.AFTER_MISMATCH, Fate.NEVER_JUDGED, Fate.TOO_LATE}
 
 
 class MoodyPolicy:
@@ -439,6 +439,7 @@ class World:
         assert not good or fate in GOOD_FATES, f"a good proposal was {fate}"
         if fate in FIRST_WRONG:
             assert prefix_good
+            assert not good
             assert key[1] < committed
         if fate in BEHIND_A_WRONG_ONE:
             assert not prefix_good
