@@ -52,8 +52,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-js-test:
-	@if command -v node >/dev/null; then node --test $$(find tests/js -name '*.test.mjs'); \
+js-test: $(VENV)/.dev
+	@if command -v node >/dev/null; then \
+	  PYTHON=$(CURDIR)/$(BIN)/python node --test --test-reporter=spec $$(find tests/js -name '*.test.mjs'); \
 	else echo "node is not installed: the tests of the widgets' drawing code are skipped"; fi
 
 site: $(VENV)/.engine

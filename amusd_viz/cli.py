@@ -183,9 +183,12 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 def _check_writable(file: Path) -> None:
     """Before a long run, not after it."""
+    there = file.exists()
     try:
         with file.open("ab"):
             pass
+        if not there:
+            file.unlink()
     except OSError as error:
         raise SettingError(f"--trace {file}: cannot be written ({error.strerror})") from None
 
