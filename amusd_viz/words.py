@@ -70,6 +70,11 @@ def _with_settings(name: str, trace: Trace) -> str:
     return f"{name}, {', '.join(settings)}" if settings else name
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 token``, ``2 tokens``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def visible(text: str, limit: int = 60) -> str:
     """One line of printable text: control and format characters shown as ``⟨U+202E⟩``, spaces kept.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from amusd_viz import events as ev
 from amusd_viz.errors import MissingExtraError, SettingError, TraceError
 from amusd_viz.export import gallery, pictures, renderer
 from amusd_viz.export.formats import FORMATS, export_trace
@@ -139,6 +140,31 @@ def test_storyboard_has_as_many_stills_as_asked_for_and_always_the_decisive_one(
     board = pictures.storyboard(amusd, n=n)
     assert len(ET.fromstring(board).findall(f"{SVG}svg")) == n
     assert "The draft does not know yet" in words_in(board)
+
+
+def test_every_rollback_of_every_run_has_a_story_and_a_film():
+    traces = [run("synchronous"), run("amusd"), slow_draft()]
+    for trace in traces:
+        with renderer.Renderer([trace]) as theater:
+            rollbacks = theater.rollbacks()
+        assert len(rollbacks) == len(trace.of(ev.RolledBack)) > 0
+        for rollback in rollbacks:
+            story = pictures._story(trace, rollback, 6)
+            assert rollback.t in story
+            assert story == sorted(set(story))
+            times, stays = zip(*pictures._gif_moments(trace, rollback), strict=True)
+            assert list(times) == sorted(set(times))
+            assert times[0] < rollback.t < times[-1] <= trace.duration
+            assert min(stays) > 0
+
+
+def slow_draft() -> Trace:
+    """A draft slower than its target contradicts tokens that are committed already."""
+    target = [i * 7 % 11 for i in range(50)]
+    draft = [t if i % 3 else t + 1 for i, t in enumerate(target)]
+    timing = Timing(draft=53 * MS, target=lambda k: 20 * MS, latency_to_draft=90 * MS)
+    text = Text(target, draft)
+    return simulate(text, timing, method="amusd", max_new_tokens=24, policy="eager")
 
 
 def test_runs_without_rollback_have_no_film(tmp_path):

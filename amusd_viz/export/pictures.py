@@ -157,7 +157,7 @@ _IMPORTANCE = (1, 2, 0, 5, 3, 4)
 
 def _story(trace: Trace, rollback: Rollback, n: int) -> list[int]:
     """Times (ns) of ``n`` stills, fewer if the run ends before."""
-    fatal = next(v for v in trace.of(ev.Verified) if v.end == rollback.since)
+    fatal = _fatal_verdict(trace, rollback)
     anew = [p.end for p in trace.of(ev.Proposed) if p.start >= rollback.heard]
     later = [v for v in trace.of(ev.Verified) if v.start >= rollback.since and v is not fatal]
     starts, verdicts = [v.start for v in later], [v.end for v in later]
@@ -229,12 +229,23 @@ def save_gif(
 def _gif_moments(trace: Trace, rollback: Rollback) -> list[tuple[int, int]]:
     """Times (ns) of the frames, each with how long it stays (ms)."""
     step = _draft_step(trace)
-    verdict = next(v for v in trace.of(ev.Verified) if v.end == rollback.since)
-    first, last = verdict.start, min(rollback.heard + 2 * step, trace.duration)
+    first, last = (
+        _fatal_verdict(trace, rollback).start,
+        min(rollback.heard + 2 * step, trace.duration),
+    )
     tick = max(1, step // _FRAMES_A_STEP, (last - first) // _MOST_FRAMES)
     rests = {rollback.since, rollback.t, rollback.heard, last}
     times = sorted({*range(first, last, tick), *rests})
     return [(t, _REST_MS if t in rests else _FRAME_MS) for t in times]
+
+
+def _fatal_verdict(trace: Trace, rollback: Rollback) -> ev.Verified:
+    """The verdict that is behind a rollback, or the last before it.
+
+    A slow draft may contradict, in ignorance, what was committed before: then the error begins with
+    its proposal.
+    """
+    return [v for v in trace.of(ev.Verified) if v.end <= rollback.since][-1]
 
 
 def _draft_step(trace: Trace) -> int:

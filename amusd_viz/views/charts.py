@@ -19,7 +19,7 @@ from amusd_viz.trace import Trace
 from amusd_viz.views import style
 from amusd_viz.views.style import Look, Theme, markup
 from amusd_viz.views.timeline import device_timeline
-from amusd_viz.words import FATES, WAITS, labelled_names
+from amusd_viz.words import FATES, WAITS, counted, labelled_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -74,13 +74,13 @@ def tokens_over_time(*traces: Trace, theme: Theme = "auto") -> go.Figure:
 def _commit_sentence(name: str, verdict: ev.Verified, total: int) -> str:
     extras = {Extra.CORRECTION: " and a correction", Extra.BONUS: " and a bonus"}
     what = (
-        f"{verdict.accepted} of {verdict.proposals} proposals{extras.get(verdict.extra, '')}"
+        f"{verdict.accepted} of {counted(verdict.proposals, 'proposal')}{extras.get(verdict.extra, '')}"
         if verdict.proposals
         else "one token of its own"
     )
     return (
         f"{markup(name)}: at {verdict.end / _MS:.1f} ms the target committed {what};<br>"
-        f"{total} tokens are committed."
+        f"{total} in all."
     )
 
 
@@ -131,8 +131,8 @@ def acceptance_by_position(*traces: Trace, theme: Theme = "auto") -> go.Figure:
             textposition="outside",
             cliponaxis=False,
             hovertext=[
-                f"{markup(name)}: {judged[p]} proposals were judged at place {p}<br>"
-                f"of their window; the target accepted {accepted[p]} of them ({share:.0f} %)."
+                f"{markup(name)}: of {counted(judged[p], 'proposal')} judged at place {p}<br>"
+                f"of a window the target accepted {accepted[p]} ({share:.0f} %)."
                 for p, share in zip(places, shares, strict=True)
             ],
             hoverinfo="text",
@@ -173,7 +173,8 @@ def window_sizes(*traces: Trace, theme: Theme = "auto") -> go.Figure:
             textposition="outside",
             cliponaxis=False,
             hovertext=[
-                f"{markup(name)}: {count} verifications looked at {size} proposals."
+                f"{markup(name)}: {counted(count, 'verification')} "
+                f"with a window of {counted(size, 'proposal')}."
                 for size, count in windows.items()
             ],
             hoverinfo="text",

@@ -13,7 +13,7 @@ from amusd_viz.protocol.target import Extra
 from amusd_viz.trace import Trace
 from amusd_viz.views import style
 from amusd_viz.views.style import Look, Theme, markup
-from amusd_viz.words import FATES, WAITS, labelled_names
+from amusd_viz.words import FATES, WAITS, counted, labelled_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -107,7 +107,9 @@ def _describe(trace: Trace, span: ev.Span) -> tuple[str, Look, str]:
                 f"The {span.side} {words} for {took},<br>{when}.",
             )
         case ev.Prefill():
-            sentence = f"The {span.side} read the {span.tokens} prompt tokens in {took},<br>{when}."
+            sentence = (
+                f"The {span.side} read {counted(span.tokens, 'prompt token')} in {took},<br>{when}."
+            )
             return "prefill", style.PREFILL, sentence
     raise AssertionError(f"a span of kind {type(span)} has no look")
 
@@ -122,12 +124,12 @@ def _outcome(verdict: ev.Verified) -> tuple[str, Look]:
 
 def _verdict_sentence(verdict: ev.Verified, took: str, when: str) -> str:
     texts = markup("".join(verdict.texts))
-    committed = f"committed {len(verdict.committed)} tokens, “{texts}”,"
+    committed = f"committed {counted(len(verdict.committed), 'token')}, “{texts}”,"
     if not verdict.proposals:
         return f"The target {committed} without a proposal, in {took},<br>{when}."
     extra = "" if verdict.extra is Extra.NONE else f", the last one a {verdict.extra}"
     return (
-        f"The target judged {verdict.proposals} proposals in {took}, {when}:<br>"
+        f"The target judged {counted(verdict.proposals, 'proposal')} in {took}, {when}:<br>"
         f"it accepted {verdict.accepted} and {committed} "
         f"from position {verdict.position} on{extra}."
     )
@@ -141,7 +143,7 @@ def _mark_rollbacks(figure: go.Figure, traces: Sequence[Trace], theme: Theme) ->
             marks["y"].append(style.lane(name, ev.Side.DRAFT))
             marks["hovertext"].append(
                 f"At {event.t / _MS:.1f} ms the draft rolled back to position {event.position}:<br>"
-                f"it discarded {len(event.discarded)} tokens and began branch {event.branch}."
+                f"it discarded {counted(len(event.discarded), 'token')} and began branch {event.branch}."
             )
     if marks:
         figure.add_scatter(
