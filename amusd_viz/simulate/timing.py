@@ -130,8 +130,9 @@ def in_target_steps(
     latency: float = 0.0,
     slope: float = 0.0,
     tensor_parallel: float = 1.0,
+    step_ns: int = 1_000_000,
 ) -> Timing:
-    """A timing in units of one target step without proposals, which is about a million ns.
+    """A timing in units of one target step without proposals.
 
     The ratio is rounded to a fraction with a denominator of at most ``FINEST``, everything else to
     the ticks of that fraction.
@@ -141,6 +142,7 @@ def in_target_steps(
         latency: both ways together; half of it each way.
         slope: what each proposal of a window adds to a pass, as a share of it.
         tensor_parallel: how many times faster the target runs when it has both devices.
+        step_ns: about how long a target step on one device is.
     """
     not_negative("latency", latency, MOST_STEPS)
     not_negative("slope", slope, MOST_STEPS)
@@ -148,7 +150,7 @@ def in_target_steps(
     if fraction == 0:
         fraction = Fraction(ratio).limit_denominator(10**6) or Fraction(1, 10**6)
     ticks = fraction.denominator * max(1, FINEST // fraction.denominator)
-    tick = max(1, 1_000_000 // ticks)
+    tick = max(1, step_ns // ticks)
 
     def ns(steps: float) -> int:
         return max(1, round(steps * ticks)) * tick

@@ -35,12 +35,12 @@ export default (await import(URL.createObjectURL(module))).default;
 
 
 @cache
-def widget_script() -> str:
-    """The ES module of the notebook widget; its default export is an anywidget definition.
+def widget_script(entry: str = "widget.js") -> str:
+    """The ES module of a notebook widget; its default export is an anywidget definition.
 
     Packed, because every widget instance sends its script through the kernel's connection.
     """
-    data = gzip.compress(join("widget.js").encode(), mtime=0)
+    data = gzip.compress(join(entry).encode(), mtime=0)
     return _PACKED.format(packed=base64.b64encode(data).decode())
 
 
@@ -61,9 +61,10 @@ def drawing_script() -> str:
 
 
 @cache
-def style() -> str:
-    """The style sheet of the theater."""
-    return (JS / "theater.css").read_text(encoding="utf-8")
+def style(*more: str) -> str:
+    """The style sheet of the theater, and of a widget that shows more than one."""
+    sheets = ("theater.css", *more)
+    return "".join((JS / sheet).read_text(encoding="utf-8") for sheet in sheets)
 
 
 def join(*entries: str) -> str:
