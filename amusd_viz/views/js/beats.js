@@ -4,6 +4,7 @@ import { say, sayMany } from "./sentences.js";
 import { believedAt, stateAt } from "./state.js";
 import { shown } from "./measure.js";
 import { atOf } from "./read.js";
+import { lastNotAfter } from "./run.js";
 
 // All beats of one run in order: {t, run, kind, event}.
 export function beatsOf(run) {
@@ -24,6 +25,7 @@ export function beatsOf(run) {
     }
   }
   run.beats = beats.sort((a, b) => a.t - b.t || WEIGHT[a.kind] - WEIGHT[b.kind]);
+  run.beatTimes = run.beats.map((beat) => beat.t);
   return run.beats;
 }
 
@@ -49,15 +51,16 @@ export function stopsOf(runs, { pinned = null, every = false } = {}) {
 
 // The moments at which a draft is about to roll back and does not know: one per rollback.
 export function rollbackMoments(runs, pinned = null) {
-  const moments = [];
-  for (const run of runs) {
-    if (pinned !== null && run.number !== pinned) continue;
-    for (const death of run.deathOf.values()) {
-      const until = death.heard ?? run.end;
-      moments.push({ t: Math.round(death.since + (until - death.since) / 2), run: run.number, death });
-    }
-  }
-  return moments.sort((a, b) => a.t - b.t);
+  const watched = runs.filter((run) => pinned === null || run.number === pinned);
+  return watched.flatMap(momentsOf).sort((a, b) => a.t - b.t);
+}
+
+function momentsOf(run) {
+  run.moments ??= [...run.deathOf.values()].map((death) => {
+    const until = death.heard ?? run.end;
+    return { t: Math.round(death.since + (until - death.since) / 2), run: run.number, death };
+  });
+  return run.moments;
 }
 
 // Where a theater opens: the first rollback that caught a draft at work, else the first, else the end.
@@ -90,17 +93,10 @@ export function sentenceAt(runs, t, pinned = null) {
     .filter(({ state }) => state.death && !state.finished)
     .sort((a, b) => b.state.death.since - a.state.death.since)[0];
   if (dying) return deathSentence(dying.run, dying.state);
-  let latest = null;
-  for (const run of watched) {
-    const beats = beatsOf(run);
-    for (let i = beats.length - 1; i >= 0; i--) {
-      if (beats[i].t > t) continue;
-      if (!latest || beats[i].t > latest.t || WEIGHT[beats[i].kind] > WEIGHT[latest.kind]) {
-        if (!latest || beats[i].t >= latest.t) latest = beats[i];
-      }
-      break;
-    }
-  }
+  const latest = watched
+    .map((run) => beatsOf(run)[lastNotAfter(run.beatTimes, t)])
+    .filter(Boolean)
+    .sort((a, b) => b.t - a.t || WEIGHT[b.kind] - WEIGHT[a.kind])[0];
   return latest ? SAY[latest.kind](runs.find((run) => run.number === latest.run), latest.event) : say("start");
 }
 

@@ -5,13 +5,12 @@ import { say } from "./sentences.js";
 
 // actions: play, next, previous, nextRollback, previousRollback, faster, slower, race, ...
 export function makeControls(actions) {
-  const iconButton = (name, title, action, words = "") => {
-    const made = button(name, "", title, action);
-    made.append(icon(name));
-    if (words) made.append(element("span", "amusd-words", {}, words));
+  const iconButton = (name, word) => {
+    const made = button(name, "", say(`button_${name}`), actions[name], say(`name_${name}`));
+    made.append(icon(name), element("span", "amusd-words", {}, say(word)));
     return made;
   };
-  const play = iconButton("play", say("button_play"), actions.play, say("word_play"));
+  const play = iconButton("play", "word_play");
   const speed = element("span", "amusd-speed", { title: say("speed_title") });
   const race = button("race", say("word_race"), say("button_race"), actions.race);
   const toggle = (name) => button(name, say(`word_${name}`), say(`button_${name}`), actions[name]);
@@ -19,15 +18,15 @@ export function makeControls(actions) {
   const question = element("span", "amusd-question", { role: "status" });
   const reveal = button("reveal", say("word_reveal"), say("button_reveal"), actions.next);
   const controls = element("div", "amusd-controls", { role: "toolbar", "aria-label": say("controls") }, [
-    iconButton("previousRollback", say("button_previousRollback"), actions.previousRollback, say("word_rollback")),
-    iconButton("previous", say("button_previous"), actions.previous, say("word_step")),
+    iconButton("previousRollback", "word_rollback"),
+    iconButton("previous", "word_step"),
     play,
-    iconButton("next", say("button_next"), actions.next, say("word_step")),
-    iconButton("nextRollback", say("button_nextRollback"), actions.nextRollback, say("word_rollback")),
+    iconButton("next", "word_step"),
+    iconButton("nextRollback", "word_rollback"),
     element("span", "amusd-group", {}, [
-      button("slower", "÷2", say("button_slower"), actions.slower),
+      button("slower", "÷2", say("button_slower"), actions.slower, say("name_slower")),
       speed,
-      button("faster", "×2", say("button_faster"), actions.faster),
+      button("faster", "×2", say("button_faster"), actions.faster, say("name_faster")),
       race,
     ]),
     element("span", "amusd-space"),
@@ -44,7 +43,6 @@ function showControls(parts, { player, view, panel, presenting, drawing, live })
   if (play.dataset.shows !== name) {
     play.dataset.shows = name;
     play.replaceChildren(icon(name), element("span", "amusd-words", {}, say(`word_${name}`)));
-    play.setAttribute("aria-label", say(`button_${name}`));
     play.title = say(`button_${name}`);
   }
   setText(speed, pace(player.slowdown));

@@ -15,8 +15,10 @@ export function svgElement(tag, attrs = {}) {
   return made;
 }
 
-export function button(name, text, title, onClick) {
-  const made = element("button", `amusd-button amusd-${name}`, { type: "button", title, "aria-label": title }, text);
+// `label` names the button where its text alone would not.
+export function button(name, text, title, onClick, label = "") {
+  const made = element("button", `amusd-button amusd-${name}`, { type: "button", title }, text);
+  if (label) made.setAttribute("aria-label", label);
   made.addEventListener("click", onClick);
   return made;
 }

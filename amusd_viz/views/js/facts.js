@@ -1,6 +1,6 @@
 // What is known about one token, window or run at a moment: plain data for cards and tables.
 
-import { doomOf, keyOf } from "./run.js";
+import { doomOf, keyOf, sizeOf } from "./run.js";
 import { atOf, sideOf } from "./read.js";
 import { fateAt } from "./state.js";
 import { quoted } from "./beats.js";
@@ -21,7 +21,7 @@ export function factsOf(runs, id, t) {
 
 function proposalFacts(run, branch, position, t) {
   const proposal = run.proposals.get(keyOf(branch, position));
-  if (!proposal || proposal.at > t) return null;
+  if (!proposal || proposal.end > t) return null;
   const verdict = judgingVerdict(run, branch, position, t);
   const index = verdict ? position - verdict.position : -1;
   const arrived = run.arrivals.get(keyOf(branch, position));
@@ -51,7 +51,7 @@ function commitFacts(run, position, t) {
   const { verdict } = commit;
   const index = position - verdict.position;
   const proposal = run.proposals.get(keyOf(verdict.branch, position));
-  const drafted = proposal && proposal.at <= t ? proposal : null;
+  const drafted = proposal && proposal.end <= t ? proposal : null;
   return {
     title: say("card_commit", { text: quoted(commit.text), position }),
     rows: [
@@ -72,9 +72,9 @@ function windowFacts(run, position, t) {
   if (!window) return null;
   const verdict = run.verdicts.find((v) => v.position === position && v.start === window.t && v.end <= t);
   const texts = (window.tokens ?? []).map((token, k) => quoted(run.proposals.get(keyOf(window.branch, position + k))?.text ?? `⟨${token}⟩`));
-  const last = position + Math.max(1, window.count) - 1;
+  const last = position + Math.max(1, sizeOf(window)) - 1;
   return {
-    title: say("card_window", { from: position, to: last, count: window.count }),
+    title: say("card_window", { from: position, to: last, count: sizeOf(window) }),
     rows: [
       [say("fact_proposals"), texts.join(" ")],
       [say("fact_accepted"), verdict ? say("ofCount", { count: verdict.accepted, all: verdict.proposals }) : say("fate_window")],

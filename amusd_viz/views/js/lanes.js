@@ -1,6 +1,6 @@
 // (C) Time: what each device does, all runs on one clock.
 
-import { doomOf, lastNotAfter } from "./run.js";
+import { doomOf, lastNotAfter, sizeOf } from "./run.js";
 import { timeX, tickStep } from "./layout.js";
 import { widthOf } from "./measure.js";
 import { group, label, line, mark, node, path, rect, round } from "./nodes.js";
@@ -163,10 +163,11 @@ function drawTargetSpan(lanes, span, at) {
 
 function windowSize(run, span, t) {
   if (span.proposals !== undefined) return span.proposals;
-  return run.windows.at(t)?.count ?? 0;
+  const window = run.windows.at(t);
+  return window ? sizeOf(window) : 0;
 }
 
-const BARS = {
+export const BARS = {
   draft: { fill: "$draftFill", stroke: "$draftEdge", text: "$onDraft" },
   dead: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
   target: { fill: "$targetFill", stroke: "$targetEdge", text: "$onTarget" },

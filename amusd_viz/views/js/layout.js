@@ -52,7 +52,7 @@ function columnOffsets(runs, layout, settled, spaces) {
 function writesInOrder(runs) {
   const writes = [];
   runs.forEach((run, index) => {
-    for (const p of run.proposed) writes.push([p.at, index, false, p.position, p.text]);
+    for (const p of run.proposed) writes.push([p.end, index, false, p.position, p.text]);
     for (const c of run.commits) writes.push([c.at, index, true, c.position, c.text]);
   });
   return writes.sort((a, b) => a[0] - b[0]);

@@ -6,11 +6,14 @@ const HIDDEN = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066
 const COMBINING = /[\u0300-\u036f\u0483-\u0489\u064b-\u065f\u0e31\u0e34-\u0e3a\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/;
 const LONE = /[\ud800-\udfff]/;
 const WIDE = /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]/;
+const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
 const NARROW = new Set("iljtfrI.,:;'|!()[]{}`\" /\\-");
 const BROAD = new Set("mwMW@%—…");
 
 // Text as shown: printable, at most `most` characters, spaces at the ends kept only if asked for.
 export function shown(text, most = 200, spaces = false) {
+  const bare = spaces ? text : String(text).trim();
+  if (bare.length <= most && PRINTABLE.test(bare)) return bare;
   const out = [];
   let marks = 0;
   for (const char of String(text).slice(0, 4 * most)) {

@@ -6,21 +6,21 @@ import { say } from "./sentences.js";
 
 const MOST_ROWS = 400;
 
-// settings: {spaces(on), zoom(factor), saveSvg, savePng, saveTrace}
-export function makePanel(settings) {
+// actions: {spaces(on), zoomIn, zoomOut, saveSvg, savePng, saveTrace}
+export function makePanel(actions) {
   const spaces = element("input", "", { type: "checkbox" });
-  spaces.addEventListener("change", () => settings.spaces(spaces.checked));
+  spaces.addEventListener("change", () => actions.spaces(spaces.checked));
   const scores = element("div", "amusd-scores");
   const table = element("div", "amusd-events", { tabindex: "0", role: "region", "aria-label": say("events") });
   const panel = element("div", "amusd-panel", { role: "group", "aria-label": say("button_details") }, [
     element("div", "amusd-row", {}, [
       element("label", "", {}, [spaces, element("span", "", {}, say("option_spaces"))]),
-      button("zoomOut", "−", say("button_zoomOut"), () => settings.zoom(0.5)),
-      button("zoomIn", "+", say("button_zoomIn"), () => settings.zoom(2)),
+      button("zoomOut", "−", say("button_zoomOut"), actions.zoomOut, say("name_zoomOut")),
+      button("zoomIn", "+", say("button_zoomIn"), actions.zoomIn, say("name_zoomIn")),
       element("span", "amusd-space"),
-      button("save", say("word_svg"), say("button_svg"), settings.saveSvg),
-      button("save", say("word_png"), say("button_png"), settings.savePng),
-      button("save", say("word_trace"), say("button_trace"), settings.saveTrace),
+      button("save", say("word_svg"), say("button_svg"), actions.saveSvg),
+      button("save", say("word_png"), say("button_png"), actions.savePng),
+      button("save", say("word_trace"), say("button_trace"), actions.saveTrace),
     ]),
     scores,
     table,

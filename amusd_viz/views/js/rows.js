@@ -1,6 +1,6 @@
 // (B) Text, one column per position: what the target has committed, what the draft believes.
 
-import { keyOf } from "./run.js";
+import { keyOf, sizeOf } from "./run.js";
 import { believedAt } from "./state.js";
 import { columnX } from "./layout.js";
 import { fitted, shown, widthOf } from "./measure.js";
@@ -130,7 +130,7 @@ function more({ layout, s, y }, count) {
   return label("beyond", x + 4 * s, y + (DRAFT_TOP + 36) * s, 11 * s, say("ahead", { count }), { fill: "$muted", "text-anchor": "end" });
 }
 
-const LOOKS = {
+export const LOOKS = {
   plain: { fill: "none", stroke: "none", text: "$ink" },
   known: { fill: "none", stroke: "none", text: "$muted" },
   accepted: { fill: "none", stroke: "$targetEdge", text: "$ink", mark: "check", markColour: "$targetEdge" },
@@ -192,7 +192,7 @@ function drawWindow(area) {
   const { state, s, y } = area;
   const judging = state.window;
   const judged = !judging && state.verdict && state.verdict.proposals ? state.verdict : null;
-  const count = judging ? judging.count : judged ? judged.proposals : 0;
+  const count = judging ? sizeOf(judging) : judged ? judged.proposals : 0;
   if (!count || state.finished) return group("window", []);
   const position = (judging ?? judged).position;
   const span = columnsSpan(area, position, position + count);

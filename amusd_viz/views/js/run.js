@@ -77,7 +77,6 @@ function emptyRun(trace, number) {
     writes: [], // per position: Steps of what the draft believes there
     length: new Steps(0),
     known: new Steps(0),
-    hearings: [],
     hearingTimes: new Steps(null),
     deaths: new Steps(null), // the branch that is dead without its draft knowing, or null
     deathOf: new Map(), // by branch; a branch dies once
@@ -98,7 +97,7 @@ function emptyRun(trace, number) {
 const TAKE = {
   proposed(run, event) {
     if (event.open) return;
-    const proposal = { ...event, text: textOf(event.text, event.token), at: event.end };
+    const proposal = event.text ? event : { ...event, text: textOf("", event.token) };
     run.proposals.set(keyOf(event.branch, event.position), proposal);
     run.proposed.push(proposal);
     write(run, event.position, event.end, proposal);
@@ -116,33 +115,31 @@ const TAKE = {
     run.drops.set(keyOf(event.branch, event.position), { at: event.t, fate: event.fate });
   },
   verify_started(run, event) {
-    const window = { ...event, count: (event.tokens ?? []).length };
-    run.windows.push(event.t, window);
+    run.windows.push(event.t, event);
   },
   verified(run, event) {
     if (event.open) return;
-    const verdict = { ...event, at: event.end, number: run.verdicts.length, extra: event.extra ?? "none" };
-    run.verdicts.push(verdict);
-    run.verdictTimes.push(event.end, verdict);
-    event.committed.forEach((token, i) => commit(run, verdict, token, i));
+    run.verdicts.push(event);
+    run.verdictTimes.push(event.end, event);
+    event.committed.forEach((token, i) => commit(run, event, token, i));
     run.committed.push(event.end, run.commits.length);
-    lookForDeath(run, verdict);
+    lookForDeath(run, event);
   },
   rolled_back(run, event) {
-    hear(run, event, "rolledBack");
+    run.hearingTimes.push(event.t, event);
     event.adopted.forEach((token, i) => adopt(run, event.position + i, token, event.t));
     run.length.push(event.t, event.position + event.adopted.length);
-    run.rollbacks.push({ ...event, death: currentDeath(run) });
     const death = currentDeath(run);
     if (death) death.heard = event.t;
+    run.rollbacks.push({ t: event.t, branch: event.branch, death });
     run.branch = event.branch;
     run.deaths.push(event.t, null);
   },
   carried_on(run, event) {
-    hear(run, event, "carriedOn");
+    run.hearingTimes.push(event.t, event);
   },
   fast_forwarded(run, event) {
-    hear(run, event, "fastForwarded");
+    run.hearingTimes.push(event.t, event);
     event.adopted.forEach((token, i) => adopt(run, event.position + i, token, event.t));
     run.length.push(event.t, event.position + event.adopted.length);
   },
@@ -161,11 +158,16 @@ export function textOf(text, token) {
   return text || `⟨${token}⟩`;
 }
 
+// How many proposals a verification looks at.
+export function sizeOf(window) {
+  return window.tokens?.length ?? 0;
+}
+
 function commit(run, verdict, token, offset) {
   const position = verdict.position + offset;
   if (position !== run.commits.length) return;
-  const how = offset < verdict.accepted ? "accepted" : verdict.extra;
-  const text = textOf((verdict.texts ?? [])[offset], token);
+  const how = offset < verdict.accepted ? "accepted" : verdict.extra ?? "none";
+  const text = textOf(verdict.texts?.[offset], token);
   run.commits.push({ position, token, text, at: verdict.end, how, verdict });
 }
 
@@ -176,12 +178,6 @@ function write(run, position, at, entry) {
 function adopt(run, position, token, at) {
   const text = run.commits[position]?.text ?? textOf("", token);
   write(run, position, at, { token, text, at, adopted: true, position });
-}
-
-function hear(run, event, kind) {
-  const hearing = { ...event, at: event.t, heard: kind };
-  run.hearings.push(hearing);
-  run.hearingTimes.push(event.t, hearing);
 }
 
 function currentDeath(run) {

@@ -1,6 +1,6 @@
 // The whole picture of a moment, as plain data: scene(stage, time, view). Pure; no document, no clock.
 
-import { indexRun, knownAt } from "./run.js";
+import { indexRun, knownAt, lastNotAfter, sizeOf } from "./run.js";
 import { inOrder, readTrace } from "./read.js";
 import { layOut, pageStart, timePage } from "./layout.js";
 import { rollbackMoments, sentenceAt } from "./beats.js";
@@ -44,7 +44,18 @@ function nameApart(runs) {
 
 // The stage without anything that is not known at t. Its picture cannot give the future away.
 export function hideFuture(stage, t) {
-  return makeStage(stage.traces.map((trace) => knownAt(trace, t)), { settled: false });
+  stage.clocks ??= stage.traces.map(clocksOf);
+  // What is known changes only when an event begins or ends: between two of them it is kept.
+  const key = stage.clocks.map(({ starts, ends }) => [lastNotAfter(starts, t), lastNotAfter(ends, t)]).join();
+  if (stage.hidden?.key !== key) {
+    stage.hidden = { key, stage: makeStage(stage.traces.map((trace) => knownAt(trace, t)), { settled: false }) };
+  }
+  return stage.hidden.stage;
+}
+
+function clocksOf({ events }) {
+  const ascending = (times) => times.filter((time) => time !== undefined).sort((a, b) => a - b);
+  return { starts: ascending(events.map((e) => e.start)), ends: ascending(events.map((e) => e.end ?? e.t)) };
 }
 
 // view: {width, size, zoom, future, pinned, lit, spaces, badge}
@@ -106,8 +117,8 @@ function compose(moment) {
 // What to ask before the next thing is shown; made from the present alone.
 function questionAt({ states }) {
   if (states.some((state) => state.death && !state.finished)) return say("ask_heard");
-  const judging = states.findLast((state) => state.window?.count);
-  return judging ? say("ask_judging", { count: judging.window.count }) : say("ask_anything");
+  const judging = states.findLast((state) => state.window && sizeOf(state.window));
+  return judging ? say("ask_judging", { count: sizeOf(judging.window) }) : say("ask_anything");
 }
 
 function drawHeader({ layout, runs, view }) {
@@ -202,12 +213,10 @@ function drawStrip(moment, box) {
     rect("done", box.x, mid - 3 * s, x(t) - box.x, 6 * s, { rx: 3 * s, fill: "$faint" }),
   ];
   const share = (12 * s) / Math.max(1, runs.length);
-  runs.forEach((run, i) => {
-    const ticks = rollbackMoments([run])
-      .filter((m) => moment.ghost || m.death.since <= t)
-      .map((m) => `M${x(m.death.since)} ${round(mid - 6 * s + i * share)}v${round(share - 1)}`);
-    nodes.push(path(`ticks${i}`, ticks.join("") || "M0 0", { stroke: "$ink", "stroke-width": 1.5 }));
-  });
+  const ticksOf = (run, i) =>
+    rollbackMoments([run]).map((m) => `M${x(m.death.since)} ${round(mid - 6 * s + i * share)}v${round(share - 1)}`).join("");
+  const ticks = moment.settled ? (layout.ticks ??= runs.map(ticksOf)) : runs.map(ticksOf);
+  ticks.forEach((d, i) => d && nodes.push(path(`ticks${i}`, d, { stroke: "$ink", "stroke-width": 1.5 })));
   nodes.push(
     node("circle", "knob", { cx: x(t), cy: round(mid), r: round(6.5 * s), fill: "$paper", stroke: "$ink", "stroke-width": 2 }),
   );

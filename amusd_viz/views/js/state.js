@@ -1,7 +1,7 @@
 // What is true at a moment: a function of the run and the time, and of nothing else.
 // Nothing later than the time is looked at, except the beginning of work that is in progress.
 
-import { doomOf, keyOf, lastNotAfter } from "./run.js";
+import { doomOf, keyOf, lastNotAfter, sizeOf } from "./run.js";
 
 // -> plain data about one run at `t` (ns).
 export function stateAt(run, t) {
@@ -48,7 +48,7 @@ export function fateAt(run, branch, position, t) {
   if (doomOf(run, branch, position, t)) return "doomed";
   const { window } = stateAt(run, t);
   const inWindow =
-    window && window.branch === branch && position >= window.position && position < window.position + window.count;
+    window && window.branch === branch && position >= window.position && position < window.position + sizeOf(window);
   return inWindow ? "window" : "pending";
 }
 
@@ -68,7 +68,7 @@ function doingAt(run, side, t) {
 
 // The tokens of the newest rollback stay in view until the next verdict.
 function graveyardAt(run, verdict, hearing) {
-  if (hearing?.heard !== "rolledBack" || (verdict && verdict.end > hearing.t)) return null;
+  if (hearing?.kind !== "rolled_back" || (verdict && verdict.end > hearing.t)) return null;
   const branch = hearing.branch - 1;
   const proposals = hearing.discarded.map((token, i) => ({
     position: hearing.position + i,

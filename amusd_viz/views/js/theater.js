@@ -49,7 +49,7 @@ export class Theater {
     this.stageBox = element("div", "amusd-stage", {}, [this.svg, this.scrubber, this.card]);
     this.actions = actionsOf(this);
     this.controls = makeControls(this.actions);
-    this.panel = makePanel({ ...this.actions, zoom: (factor) => this.actions[factor > 1 ? "zoomIn" : "zoomOut"]() });
+    this.panel = makePanel(this.actions);
     this.root.append(this.problem, this.stageBox, this.controls.controls, this.panel.panel, this.said);
     this.host.append(this.root);
     this.listen();
