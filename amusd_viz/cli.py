@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_simulate import calibrate, simulate
 from amusd_viz.errors import AmusdVizError, SettingError
-from amusd_viz.simulate.command import calibrate, simulate
 from amusd_viz.terminal import one_line, printable
 
 if TYPE_CHECKING:

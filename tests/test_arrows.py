@@ -46,7 +46,7 @@ MAY_IMPORT = {
 LIGHT_ROOMS = {*MAY_IMPORT, "views", "export", "lessons", "metrics", "words", "progress", "site"}
 """Never lead to the engine, its models or its libraries, not even by an import inside a function."""
 
-ENGINE_ON_CALL = {"", "cli", "comparison", "decode_report", "doctor", "lab"}
+ENGINE_ON_CALL = {"", "cli", "cli_simulate", "comparison", "decode_report", "doctor", "lab"}
 """The public face and the command line: they import the engine inside functions only."""
 
 
