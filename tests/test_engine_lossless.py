@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -162,12 +162,21 @@ def test_many_runs_on_one_session_stay_apart(tiny: Session) -> None:
 
 
 def default_pair_matrix(
-    dtype: str, rows: int, prompts: list[str], samplings: dict[str, dict], tokens: int
-) -> list[dict]:
-    """Decodes every prompt in every way and says, for each, how many tokens agreed."""
-    results = []
+    dtype: str,
+    rows: int,
+    prompts: list[str],
+    samplings: dict[str, dict],
+    tokens: int,
+    done: Iterable[tuple[str, str]] = (),
+) -> Iterator[dict]:
+    """Decodes every prompt in every way and says, for each, whether all tokens agreed.
+
+    Pairs of sampling and prompt in ``done`` are left out.
+    """
     with Session(dtype=dtype, rows=rows) as session:
         for (name, sampling), prompt in itertools.product(samplings.items(), prompts):
+            if (name, prompt) in done:
+                continue
             plain = finished(
                 session.decode(prompt, "autoregressive", max_new_tokens=tokens, **sampling)
             )
@@ -177,26 +186,25 @@ def default_pair_matrix(
                 )
                 assert run.header.numerics == plain.header.numerics
                 metrics = measure(run.trace)
-                results.append(
-                    {
-                        "dtype": dtype,
-                        "sampling": name,
-                        "prompt": prompt,
-                        "method": method,
-                        "policy": run.header.policy,
-                        "tokens": len(plain.token_ids),
-                        "identical": run.token_ids == plain.token_ids,
-                        "rollbacks": metrics.rollbacks,
-                    }
-                )
-    return results
+                yield {
+                    "dtype": dtype,
+                    "sampling": name,
+                    "prompt": prompt,
+                    "method": method,
+                    "policy": run.header.policy,
+                    "tokens": len(plain.token_ids),
+                    "identical": run.token_ids == plain.token_ids,
+                    "proposed": metrics.proposed,
+                    "accepted": metrics.accepted,
+                    "rollbacks": metrics.rollbacks,
+                }
 
 
 @pytest.mark.parametrize(("dtype", "rows", "prompts"), [("bf16", 4, 6), ("fp32", 8, 2)])
 def test_default_pair(dtype: str, rows: int, prompts: int) -> None:
     """The real models in CI; slow on processors that only emulate bf16."""
     samplings = {"greedy": {}} if dtype == "bf16" else {"T 1.0": SAMPLINGS["T 1.0, top-p 0.9"]}
-    results = default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32)
+    results = list(default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32))
     assert len(results) == prompts * len(WAYS)
     assert [r for r in results if not r["identical"]] == []
 
@@ -205,12 +213,28 @@ def test_default_pair(dtype: str, rows: int, prompts: int) -> None:
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize(("dtype", "rows"), [("bf16", 4), ("fp32", 8)])
 def test_default_pair_full_matrix(dtype: str, rows: int) -> None:
-    """40 prompts, three samplings, every method; the result is kept in assets/lossless/."""
+    """40 prompts, three samplings, every method; the result is kept in assets/lossless/.
+
+    AMUSD_VIZ_MATRIX_RESUME=1 goes on where an interrupted run ended.
+    """
     tokens = int(os.environ.get("AMUSD_VIZ_MATRIX_TOKENS", "32"))
-    results = default_pair_matrix(dtype, rows, PROMPTS, SAMPLINGS, tokens)
-    folder = Path(__file__).parent.parent / "assets" / "lossless"
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in results)
-    (folder / f"matrix-{dtype}.jsonl").write_text(lines, encoding="utf-8")
+    file = Path(__file__).parent.parent / "assets" / "lossless" / f"matrix-{dtype}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if os.environ.get("AMUSD_VIZ_MATRIX_RESUME") != "1":
+        file.write_text("")
+    results = whole_groups(file)
+    done = {(r["sampling"], r["prompt"]) for r in results}
+    with file.open("w", encoding="utf-8") as kept:
+        kept.writelines(json.dumps(r, ensure_ascii=False) + "\n" for r in results)
+        for result in default_pair_matrix(dtype, rows, PROMPTS, SAMPLINGS, tokens, done):
+            results.append(result)
+            print(json.dumps(result, ensure_ascii=False), file=kept, flush=True)
     assert len(results) == 40 * len(SAMPLINGS) * len(WAYS)
     assert [r for r in results if not r["identical"]] == []
+
+
+def whole_groups(file: Path) -> list[dict]:
+    """The results of a file, less those of a prompt whose methods were not all run."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    results = [json.loads(line) for line in lines]
+    return results[: len(results) // len(WAYS) * len(WAYS)]
