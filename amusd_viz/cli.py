@@ -164,6 +164,20 @@ def notebooks(
 
 
 @app.command()
+def card(
+    pair: Annotated[str, typer.Argument(help="Name of a pair.")] = "twin",
+) -> None:
+    """Say what the two models of a pair are, what they need and how well they agree."""
+    from amusd_viz.extras import need_engine
+
+    need_engine("Looking at a pair")
+    from amusd_viz.models.card import Card
+    from amusd_viz.models.pairs import resolve_pair
+
+    typer.echo(printable(repr(Card(resolve_pair(pair)))))
+
+
+@app.command()
 def doctor() -> None:
     """Say what is installed and found here, and what to do about what is not."""
     from amusd_viz.doctor import diagnose

@@ -29,6 +29,7 @@ from amusd_viz.engine.run import Run, elapsed_ns
 from amusd_viz.engine.settings import RunSettings, check_fits
 from amusd_viz.engine.worker_process import CONTEXT, WorkerProcess
 from amusd_viz.errors import EngineError, SettingError, WorkerDiedError
+from amusd_viz.models.card import Card
 from amusd_viz.models.memory import check_memory
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
@@ -107,6 +108,16 @@ class Session:
         places = ", ".join(f"{side} on {device.name}" for side, device in self.devices.items())
         state = ", closed" if self._closed else ""
         return f"Session({self.pair.name}: {places}, {self.rows} rows{state})"
+
+    @property
+    def worker_pids(self) -> dict[ev.Side, int]:
+        """Process ids of the workers that were started."""
+        return {side: worker.pid for side, worker in self._workers.items()}
+
+    @property
+    def card(self) -> Card:
+        """What the two models are and how well they agree."""
+        return Card(self.pair)
 
     def close(self) -> None:
         """Ends both workers; a run still going on is stopped. May be called twice."""

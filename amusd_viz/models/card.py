@@ -1,0 +1,42 @@
+"""The card of a pair: what its models are, what they need, how well they agree."""
+
+from __future__ import annotations
+
+from html import escape
+
+from amusd_viz.models.agreement import known_agreement
+from amusd_viz.models.pairs import Pair
+
+_TWIN_REMARK = {
+    4: "The default target's file is itself on a 4-bit grid, which is why its 4-bit twin agrees so "
+    "well; the twin of an ordinary checkpoint agrees less. The 8-bit twin does not depend on it.",
+    8: "Eight bits are close to the original whatever the checkpoint.",
+}
+
+
+class Card:
+    """A few lines about a pair, as text and as HTML."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.title = f"Pair {pair.name}"
+        found = known_agreement(pair.name)
+        agreement = f"The draft {found.in_words()}." if found else "Its agreement was not measured."
+        self.lines = [
+            ("target", f"{pair.target.name}: {pair.target.description}"),
+            ("draft", f"{pair.draft.name}: {pair.draft.description}"),
+            ("agreement", agreement),
+            ("memory", f"about {pair.bytes_needed(4) / 1e9:.1f} GB in fp32, both workers"),
+        ]
+        if pair.draft.bits:
+            self.lines.append(("note", _TWIN_REMARK[pair.draft.bits]))
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *(f"  {name:<10} {text}" for name, text in self.lines)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self.lines
+        )
+        return f"<table><caption>{escape(self.title)}</caption>{rows}</table>"
