@@ -274,3 +274,15 @@ def test_a_wrong_end_token_is_taken_back() -> None:
 def test_a_commit_out_of_turn_is_an_assertion(commit: Commit, sentence: str) -> None:
     with pytest.raises(AssertionError, match=sentence):
         draft_side(1).hear(commit)
+
+
+def test_a_silent_draft_is_not_waited_for_until_it_speaks_again() -> None:
+    side = target_side(committed=[1], policy="paper")
+    assert side.next_step() is Step.WAIT
+    side.give_up_waiting()
+    assert side.next_step() is Step.VERIFY
+    assert side.take_window().tokens == ()
+    side.settle([2])
+    assert side.next_step() is Step.VERIFY
+    propose(side, 2, 3)
+    assert side.next_step() is Step.WAIT

@@ -208,7 +208,13 @@ class World:
             actions.append(self.settle)
         elif self._checked_next_step() is Step.VERIFY:
             actions.append(self.take_window)
+        # Only beside other actions: a driver's patience must not hide a deadlock.
+        if actions and self._waits() and self.rng.random() < 0.1:
+            actions.append(self.give_up_waiting)
         return actions
+
+    def _waits(self) -> bool:
+        return self.target.window is None and self.target.next_step() is Step.WAIT
 
     def _checked_next_step(self) -> Step:
         """The target's wish, compared with what the rules say in their own words."""
@@ -220,6 +226,7 @@ class World:
         enough = (
             not side.committed
             or side.draft_lost
+            or side.draft_silent
             or any(p.token in self.end_tokens for p in side.pending)
             or len(side.pending) >= self.policy.wait_for(tuple(side.pending))
             or len(side.pending) >= self.least_ahead
@@ -311,6 +318,10 @@ class World:
         self.target.lose_draft()
         assert self.target.next_step() is not Step.WAIT
         self.events.append(ev.Failed(t=self._tick(), side=ev.Side.DRAFT, what="killed"))
+
+    def give_up_waiting(self) -> None:
+        self.target.give_up_waiting()
+        assert self.target.next_step() is Step.VERIFY
 
     def take_window(self, most: int | None = None) -> None:
         side, pending = self.target, list(self.target.pending)
@@ -501,6 +512,7 @@ def play(rng: random.Random) -> World:
             "deliver_to_draft",
             "deliver_to_target",
             "notice_lost_draft",
+            "give_up_waiting",
             "take_window",
             "settle",
         )

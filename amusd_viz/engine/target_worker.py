@@ -19,6 +19,9 @@ from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window
 
+PATIENCE_S = 1.0
+"""How long the target waits for a proposal before it goes on without; a draft may hang."""
+
 
 class TargetRun:
     """One run of the target.
@@ -108,14 +111,8 @@ class TargetRun:
     def _wait(self) -> None:
         self.recorder.flush()
         start = self.recorder.now()
-        wait_until(
-            lambda: (
-                self.inbox.waiting()
-                or self._flag(STOP)
-                or self._flag(ABORT)
-                or (self._flag(DRAFT_LOST) and not self.side.draft_lost)
-            )
-        )
+        if not wait_until(self._something_new, PATIENCE_S):
+            self.side.give_up_waiting()
         self.recorder.add(
             ev.Waited(
                 start=start,
@@ -123,6 +120,14 @@ class TargetRun:
                 side=ev.Side.TARGET,
                 reason=ev.Wait.PROPOSALS,
             )
+        )
+
+    def _something_new(self) -> bool:
+        return (
+            self.inbox.waiting()
+            or self._flag(STOP)
+            or self._flag(ABORT)
+            or (self._flag(DRAFT_LOST) and not self.side.draft_lost)
         )
 
     # -- forward passes ----------------------------------------------------------------------

@@ -114,6 +114,8 @@ class TargetSide:
         self.dead_branch = -1
         """Every branch up to this number is dead."""
         self.draft_lost = False
+        self.draft_silent = False
+        """The driver has waited long enough: nothing is waited for until the draft speaks again."""
         self.finish: Finish | None = None
 
     # -- messages in -------------------------------------------------------------------------
@@ -122,6 +124,7 @@ class TargetSide:
         """Takes in one proposal; returns those that were dropped because of it."""
         assert proposal.run == self.run, f"proposal of run {proposal.run} in run {self.run}"
         branch, position = proposal.branch, proposal.position
+        self.draft_silent = False
         if self.finish:
             return [Dropped(branch, position, Fate.UNFINISHED)]
         if branch <= self.dead_branch:
@@ -147,6 +150,10 @@ class TargetSide:
         """The draft is gone: nothing is waited for any more."""
         self.draft_lost = True
 
+    def give_up_waiting(self) -> None:
+        """The draft may hang: nothing is waited for until its next proposal arrives."""
+        self.draft_silent = True
+
     def request_stop(self) -> Verdict | None:
         """Ends the run with what is committed; the verdict tells the draft (``None`` if over)."""
         if self.finish:
@@ -168,7 +175,11 @@ class TargetSide:
         """How many pending proposals start a verification, clipped to what can still arrive."""
         if not self.committed:
             return 0  # The prefill chooses the first token; a draft taking turns waits for it.
-        if self.draft_lost or any(p.token in self.end_tokens for p in self.pending):
+        if (
+            self.draft_lost
+            or self.draft_silent
+            or any(p.token in self.end_tokens for p in self.pending)
+        ):
             return 0
         return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
 
