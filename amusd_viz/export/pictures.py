@@ -171,13 +171,14 @@ def _story(trace: Trace, rollback: Rollback, n: int) -> list[int]:
 
 
 def _sheet(stills: Sequence[str], theme: str) -> str:
+    """Stills at half their size, so that two of them fit the width of a page."""
     width, height = _size_of(stills[0])
     rows = math.ceil(len(stills) / 2)
     whole = (2 * width + 3 * _GAP, rows * (height + _GAP) + _GAP)
     paper, rule = {"light": ("#ffffff", "#57606a"), "dark": ("#000000", "#a4adb8")}[theme]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]:g} {whole[1]:g}" '
-        f'width="{whole[0]:g}" height="{whole[1]:g}" role="img">'
+        f'width="{whole[0] / 2:g}" height="{whole[1] / 2:g}" role="img">'
         f'<rect width="100%" height="100%" fill="{paper}"/>'
     ]
     for index, still in enumerate(stills):
