@@ -22,7 +22,7 @@ from amusd_viz.trace import Trace
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-At = str | int | None
+At = str | float | None
 
 MOST_GIF_BYTES = 5_000_000
 """A GIF larger than this is drawn again, smaller."""
