@@ -130,7 +130,7 @@ def storyboard(
     The target judges the fatal window; only the target knows; the draft hears and rolls back; it
     drafts anew; the target takes the next window; and judges it. Fewer stills leave out the least
     important, more go on. Every mark has a shape, so that the sheet can be printed in black and
-    white.
+    white, and every still a number to speak of it.
 
     Args:
         traces: up to three runs.
@@ -188,6 +188,8 @@ def _sheet(stills: Sequence[str], theme: str) -> str:
         parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
             f'fill="none" stroke="{rule}"/>'
+            f'<text x="{x + width - 20:g}" y="{y + height - 16:g}" font-family="sans-serif" '
+            f'font-size="26" font-weight="600" text-anchor="end" fill="{rule}">{index + 1}</text>'
         )
     return "".join([*parts, "</svg>"])
 
