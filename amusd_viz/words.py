@@ -21,7 +21,7 @@ FATES = {
     Fate.REJECTED: "rejected",
     Fate.AFTER_MISMATCH: "after the mismatch",
     Fate.NEVER_JUDGED: "never judged",
-    Fate.CONTRADICTED: "contradicted by a bonus",
+    Fate.CONTRADICTED: "contradicted",
     Fate.TOO_LATE: "too late",
     Fate.OVERTAKEN: "overtaken",
     Fate.UNFINISHED: "unfinished",

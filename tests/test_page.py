@@ -80,7 +80,7 @@ def test_policy_allows_the_pages_own_scripts_and_nothing_else():
 def test_frame_for_notebooks_is_closed_in_and_its_text_is_deterministic():
     page = show_html(run(), height=500)
     html = page._repr_html_()
-    assert html.startswith('<iframe sandbox="allow-scripts" ')
+    assert html.startswith('<iframe sandbox="allow-scripts allow-downloads" ')
     assert html.count("<") == 2, "the whole page stands in one escaped attribute"
     assert repr(page) == repr(show_html(run(), height=500))
 

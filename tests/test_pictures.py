@@ -15,6 +15,7 @@ from amusd_viz import events as ev
 from amusd_viz.errors import MissingExtraError, SettingError, TraceError
 from amusd_viz.export import gallery, pictures, renderer
 from amusd_viz.export.formats import FORMATS, export_trace
+from amusd_viz.paths import assets, recording, recordings
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 
@@ -218,6 +219,15 @@ def test_gallery_shows_a_rejection_and_a_bonus_in_light_and_dark(tmp_path, amusd
 def test_gallery_wants_both_methods(tmp_path, amusd):
     with pytest.raises(SettingError, match="no prompt was recorded both"):
         gallery.draw_gallery(tmp_path, {"a": amusd})
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_pictures_that_are_kept_are_those_of_the_recordings(tmp_path, theme):
+    runs = {name: recording(name) for name in recordings()}
+    for name, draw in gallery.stills(runs, theme).items():
+        kept = assets("pictures", f"{name}_{theme}.svg").read_text(encoding="utf-8")
+        drawn = draw(tmp_path / "a.svg").read_text(encoding="utf-8")
+        assert drawn == kept, f"{name}_{theme}.svg is out of date: run 'make pictures'"
 
 
 # -- what may be missing ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ recordings they are the same files.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from amusd_viz import events as ev
@@ -41,23 +41,28 @@ def draw_gallery(folder: str | Path, runs: Mapping[str, Trace] | None = None) ->
     """
     if runs is None:
         runs = {name: recording(name) for name in recordings()}
-    synchronous, amusd = _pair_of_runs(runs)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    written = [
+        draw(folder / f"{name}_{theme}.svg")
+        for theme in THEMES
+        for name, draw in stills(runs, theme).items()
+    ]
+    amusd = _pair_of_runs(runs)[1]
+    film = save_gif(folder / "rollback.gif", amusd, around=_rollback_by(amusd, Extra.CORRECTION))
+    return [*written, film]
+
+
+def stills(runs: Mapping[str, Trace], theme: str) -> dict[str, Callable[[Path], Path]]:
+    """The pictures that do not move, by name: functions that draw one into a file."""
+    synchronous, amusd = _pair_of_runs(runs)
     rejection, bonus = (_rollback_by(amusd, cause) for cause in (Extra.CORRECTION, Extra.BONUS))
-    written = []
-    for theme in THEMES:
-        written += [
-            save_svg(folder / f"rollback_{theme}.svg", amusd, at=rejection, theme=theme),
-            save_svg(
-                folder / f"compare_{theme}.svg", synchronous, amusd, at=rejection, theme=theme
-            ),
-            save_svg(folder / f"bonus_{theme}.svg", amusd, at=bonus, theme=theme),
-            storyboard(amusd, around=rejection, theme=theme).save(
-                folder / f"storyboard_{theme}.svg"
-            ),
-        ]
-    return [*written, save_gif(folder / "rollback.gif", amusd, around=rejection)]
+    return {
+        "rollback": lambda path: save_svg(path, amusd, at=rejection, theme=theme),
+        "compare": lambda path: save_svg(path, synchronous, amusd, at=rejection, theme=theme),
+        "bonus": lambda path: save_svg(path, amusd, at=bonus, theme=theme),
+        "storyboard": lambda path: storyboard(amusd, around=rejection, theme=theme).save(path),
+    }
 
 
 def _pair_of_runs(runs: Mapping[str, Trace]) -> tuple[Trace, Trace]:

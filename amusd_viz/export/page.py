@@ -76,7 +76,7 @@ class Page:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe sandbox="allow-scripts" title="theater" srcdoc="{escape(self.html)}" '
+            f'<iframe sandbox="allow-scripts allow-downloads" title="theater" srcdoc="{escape(self.html)}" '
             f'style="width:100%;height:{self.height}px;border:0"></iframe>'
         )
 

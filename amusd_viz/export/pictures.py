@@ -22,7 +22,7 @@ from amusd_viz.trace import Trace
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-At = str | int | None
+At = str | float | None
 
 MOST_GIF_BYTES = 5_000_000
 """A GIF larger than this is drawn again, smaller."""
@@ -130,7 +130,7 @@ def storyboard(
     The target judges the fatal window; only the target knows; the draft hears and rolls back; it
     drafts anew; the target takes the next window; and judges it. Fewer stills leave out the least
     important, more go on. Every mark has a shape, so that the sheet can be printed in black and
-    white.
+    white, and every still a number to speak of it.
 
     Args:
         traces: up to three runs.
@@ -171,13 +171,14 @@ def _story(trace: Trace, rollback: Rollback, n: int) -> list[int]:
 
 
 def _sheet(stills: Sequence[str], theme: str) -> str:
+    """Stills at half their size, so that two of them fit the width of a page."""
     width, height = _size_of(stills[0])
     rows = math.ceil(len(stills) / 2)
     whole = (2 * width + 3 * _GAP, rows * (height + _GAP) + _GAP)
     paper, rule = {"light": ("#ffffff", "#57606a"), "dark": ("#000000", "#a4adb8")}[theme]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]:g} {whole[1]:g}" '
-        f'width="{whole[0]:g}" height="{whole[1]:g}" role="img">'
+        f'width="{whole[0] / 2:g}" height="{whole[1] / 2:g}" role="img">'
         f'<rect width="100%" height="100%" fill="{paper}"/>'
     ]
     for index, still in enumerate(stills):
@@ -187,6 +188,8 @@ def _sheet(stills: Sequence[str], theme: str) -> str:
         parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
             f'fill="none" stroke="{rule}"/>'
+            f'<text x="{x + width - 20:g}" y="{y + height - 16:g}" font-family="sans-serif" '
+            f'font-size="26" font-weight="600" text-anchor="end" fill="{rule}">{index + 1}</text>'
         )
     return "".join([*parts, "</svg>"])
 

@@ -93,7 +93,7 @@ class Renderer:
             raise SettingError(f"unknown theme {theme!r}; use 'light' or 'dark'")
         return self._call("draw", t, theme, view)
 
-    def moment(self, at: str | int | None) -> int:
+    def moment(self, at: str | float | None) -> int:
         """The time (ns) that ``at`` names: ``"rollback 1"``, ``"192 ms"``, ``"start"``, ``"end"``.
 
         ``None`` is the theater's opening moment.

@@ -12,12 +12,13 @@ from amusd_viz.errors import SettingError
 from amusd_viz.source import EventSource
 from amusd_viz.trace import Trace
 from amusd_viz.views.bundle import style, widget_script
+from amusd_viz.views.keeping import Keeping
 from amusd_viz.views.pump import Pump
 
 MOST_RUNS = 3
 
 
-class Theater(anywidget.AnyWidget):
+class Theater(Keeping, anywidget.AnyWidget):
     """Up to three runs on one clock: what each side knows, and what each device does.
 
     A run that is still going is followed; the stop button of the theater ends it.
