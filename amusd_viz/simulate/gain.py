@@ -1,4 +1,4 @@
-"""Where asynchrony pays: AMUSD over the best synchronous decoding, over acceptance and ratio.
+"""Where asynchrony pays: AMUSD over the best of synchronous and plain decoding, as a map.
 
 The closed forms of :mod:`amusd_viz.simulate.theory`, widened to passes that cost more for larger
 windows and to a limited run-ahead, by adding up passes until they repeat; a real draft is half a
@@ -15,9 +15,11 @@ from typing import NamedTuple
 from amusd_viz.simulate.checks import not_negative, positive, probability, whole
 from amusd_viz.simulate.theory import Best
 
-WAITS = (0, 1, 2, 3, 4, 6, 9)
+WAITS = (0, 1, 2, 3, 5, 8)
 """Waits that the map tries; neighbours in between differ by less than a percent."""
 MOST_LOOKAHEAD = 64
+RARE = 0.01
+"""A pass that is needed less often is taken to be like the later ones."""
 PASSES = 16
 """Passes that are followed; further ones are taken to be like the later half."""
 
@@ -45,7 +47,10 @@ class Surroundings(NamedTuple):
 def gain_map(
     acceptances: Sequence[float], ratios: Sequence[float], around: Surroundings
 ) -> list[list[float]]:
-    """The best AMUSD's speed over the best synchronous one's: a row for each acceptance."""
+    """The best AMUSD's speed over the best other one's: a row for each acceptance.
+
+    The rival is synchronous decoding at its best lookahead, 0 included, which is plain decoding.
+    """
     around.checked()
     for acceptance in acceptances:
         probability("acceptance", acceptance)
@@ -53,7 +58,7 @@ def gain_map(
     return [
         [
             max(_speedup(course, a) for course in at_ratio)
-            / best_synchronous(a, ratio, around).speedup
+            / max(1.0, best_synchronous(a, ratio, around).speedup)
             for ratio, at_ratio in zip(ratios, courses, strict=True)
         ]
         for a in acceptances
@@ -94,29 +99,38 @@ def amusd(acceptance: float, wait: int, ratio: float, around: Surroundings) -> f
 class _Pass(NamedTuple):
     """A verification of a run without mismatches, as in :mod:`amusd_viz.simulate.expected`."""
 
-    before: float
-    tokens: float
+    after: float
+    """Tokens committed since the restart when it is done."""
     time: float
-    late: float
-    """How long the draft goes on with its step when a mismatch shows in this pass."""
 
 
-def _courses(ratio: float, around: Surroundings) -> list[tuple[_Pass, ...]]:
+class _Course(NamedTuple):
+    passes: tuple[_Pass, ...]
+    per_token: float
+    """Time per token of the later passes, and of all that follow."""
+
+    @classmethod
+    def of(cls, passes: Sequence[_Pass]) -> _Course:
+        middle = len(passes) // 2
+        tokens = passes[-1].after - passes[middle - 1].after
+        return cls(tuple(passes), sum(p.time for p in passes[middle:]) / tokens)
+
+
+def _courses(ratio: float, around: Surroundings) -> list[_Course]:
     return [_course(ratio, wait, around) for wait in WAITS]
 
 
 @lru_cache(maxsize=8192)
-def _course(ratio: float, wait: int, around: Surroundings) -> tuple[_Pass, ...]:
+def _course(ratio: float, wait: int, around: Surroundings) -> _Course:
     if wait == 0:
         return _eager_course(ratio, around)
     wait = min(wait, around.run_ahead)
     fresh, tokens, length = wait + 1.0, 0.0, 1 + around.slope * wait
-    period = wait * ratio + around.latency + length
-    elapsed, passes = 0.0, []
+    period = ratio / 2 + wait * ratio + around.latency + length
+    passes = []
     for _ in range(PASSES):
-        elapsed += period
-        passes.append(_Pass(tokens, fresh, period, _rest_of_step(elapsed, ratio)))
         tokens += fresh
+        passes.append(_Pass(tokens, period))
         # The next window holds what was drafted during this pass: not more than the run-ahead
         # leaves beside the window that was out, and not less than is waited for.
         room = around.run_ahead + 1 - fresh
@@ -124,42 +138,29 @@ def _course(ratio: float, wait: int, around: Surroundings) -> tuple[_Pass, ...]:
         fresh = max(min(length / ratio, room), wait + 1.0)
         length = 1 + around.slope * (fresh - 1)
         period = pause + length
-    return tuple(passes)
+    return _Course.of(passes)
 
 
-def _eager_course(ratio: float, around: Surroundings) -> tuple[_Pass, ...]:
+def _eager_course(ratio: float, around: Surroundings) -> _Course:
     late = around.latency + ratio / 2
     clock, tokens, fresh, passes = 0.0, 0.0, 1.0, []
     for _ in range(PASSES):
         length = 1 + around.slope * (fresh - 1)
-        passes.append(_Pass(tokens, fresh, length, 0.0))
         clock += length
         tokens += fresh
+        passes.append(_Pass(tokens, length))
         room = max(1.0, around.run_ahead + 1 - fresh)
         fresh = max(1.0, min((clock - late) / ratio + 1 - tokens, room))
-    return tuple(passes)
+    return _Course.of(passes)
 
 
-def _rest_of_step(elapsed: float, ratio: float) -> float:
-    rest = -elapsed % ratio
-    return 0.0 if ratio - rest < 1e-9 * ratio else rest
-
-
-def _speedup(course: Sequence[_Pass], acceptance: float) -> float:
+def _speedup(course: _Course, acceptance: float) -> float:
     """1 over the time per token: every pass by the probability that it is needed."""
     a = min(acceptance, 1 - 1e-9)
-    if a <= 0:
-        return 1 / (course[0].time + course[0].late)
     time, needed = 0.0, 1.0
-    for before, tokens, length, late in course:
-        after = a ** (before + tokens)
-        time += needed * length + (needed - after) * late
-        needed = after
-        if needed < 1e-5:
+    for after, length in course.passes:
+        time += needed * length
+        needed = a**after
+        if needed < RARE:
             break
-    else:
-        steady = course[PASSES // 2 :]
-        length = sum(p.time for p in steady) / sum(p.tokens for p in steady)
-        late = sum(p.late for p in steady) / len(steady)
-        time += needed * (length / (1 - a) + late)
-    return 1 / ((1 - a) * time)
+    return 1 / ((1 - a) * time + needed * course.per_token)

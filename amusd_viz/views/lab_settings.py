@@ -13,9 +13,9 @@ from amusd_viz.simulate.checks import probability
 from amusd_viz.simulate.gain import Surroundings
 from amusd_viz.trace import Trace
 
-ACCEPTANCES = tuple(round(0.2 + 0.03 * i, 2) for i in range(27))
+ACCEPTANCES = tuple(round(0.18 + 0.04 * i, 2) for i in range(21))
 """Rows of the gain map."""
-RATIOS = tuple(round(0.02 * 60 ** (i / 23), 4) for i in range(24))
+RATIOS = tuple(round(0.02 * 60 ** (i / 21), 4) for i in range(22))
 """Columns of the gain map: from 0.02 to 1.2, evenly on a logarithmic scale."""
 
 
@@ -36,7 +36,7 @@ RANGES = {
     "lookahead": Range(0, 16, 1),
     "slope": Range(0.0, 0.1, 0.005),
     "tensor_parallel": Range(1.0, 2.0, 0.1),
-    "run_ahead": Range(2, 64, 1),
+    "run_ahead": Range(2, 128, 1),
     "jitter": Range(0.0, 0.5, 0.05),
 }
 
@@ -58,7 +58,7 @@ class LabSettings:
     """What each proposal of a window adds to a target pass."""
     tensor_parallel: float = 1.0
     """How many times faster the synchronous target is with both devices."""
-    run_ahead: int = 16
+    run_ahead: int = 64
     """How far AMUSD's draft may be past the last commit it knows."""
     jitter: float = 0.0
     """Standard deviation of steps and passes, as a share."""
@@ -83,7 +83,13 @@ class LabSettings:
             raise SettingError(
                 f"unknown lab setting {unknown[0]!r}; there are {', '.join(sorted(names))}"
             )
-        whole = {name: int(v) if RANGES[name].step == 1 else v for name, v in values.items()}
+        # A browser has no whole numbers.
+        whole = {
+            name: int(v)
+            if RANGES[name].step == 1 and isinstance(v, float) and v.is_integer()
+            else v
+            for name, v in values.items()
+        }
         return cls(**whole)
 
     @property
@@ -171,7 +177,7 @@ def presets() -> dict[str, LabSettings]:
         ),
         "A tiny draft": replace(start, acceptance=0.6, ratio=0.05, wait=3),
         "A slow network between the two": replace(
-            start, acceptance=0.9, ratio=0.1, latency=0.6, wait=4
+            start, acceptance=0.9, ratio=0.1, latency=0.9, wait=4
         ),
         "Equal hardware: the target on both devices": replace(
             start, acceptance=0.8, ratio=0.1, tensor_parallel=1.6, wait=3

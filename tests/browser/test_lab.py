@@ -46,7 +46,7 @@ def test_a_move_changes_everything_at_once(lab):
     assert root.locator(".amusd-lab-badge").inner_text() == "SIMULATED"
     assert root.locator(".amusd-gain-equal").count() == 1
     assert root.locator(".amusd-gain-measured").count() == root.locator(".amusd-lab-point").count()
-    text = root.locator(".amusd-theater .amusd-picture").inner_text
+    text = root.locator(".amusd-theater .amusd-picture").text_content
     shown, mark = text(), root.locator(".amusd-gain-here circle").get_attribute("cx")
     slider = root.get_by_label("Draft / target time")
     slider.focus()
@@ -67,7 +67,7 @@ def test_a_preset_sets_all_sliders(lab):
     lab.page.wait_for_function(
         "() => document.querySelector('.amusd-lab-sentence').textContent.includes('Synchronous')"
     )
-    assert root.get_by_label("Message latency").input_value() == "0.6"
+    assert root.get_by_label("Message latency").input_value() == "0.9"
     assert root.get_by_label("Wait (AMUSD)").input_value() == "4"
     assert lab.script_errors == []
 

@@ -47,8 +47,8 @@ export const LAB_WORDS = {
     const measured = gain ? `: AMUSD ${gain.toFixed(2)} times synchronous` : "";
     return `${pointLetter(index)} ${label} (acceptance ${labPercent(acceptance)}, ratio ${ratio.toFixed(2)})${measured}`;
   },
-  map: "Gain of AMUSD over the best synchronous decoding, by acceptance and time ratio",
-  mapTitle: "AMUSD over the best synchronous decoding",
+  map: "Gain of AMUSD over the best of synchronous and plain decoding, by acceptance and time ratio",
+  mapTitle: "AMUSD over the best of synchronous and plain decoding",
   xAxis: "draft / target time",
   yAxis: "acceptance",
   equal: "1.0",
