@@ -33,19 +33,20 @@ def playhead(root: Locator) -> float:
     return float(root.locator(".amusd-scrubber").input_value())
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1600), ("dark", 1280), ("light", 800)])
-def test_a_cell_opens_on_the_rollback_and_follows_the_theme(open_notebook, theme, width):
-    notebook = open_notebook([SHOW], theme=theme, width=width)
+def test_a_cell_opens_on_the_rollback_and_follows_theme_and_width(open_notebook):
+    notebook = open_notebook([SHOW])
     notebook.run_all()
     root = notebook.widget(".amusd-theater")
     assert IN_FLIGHT in sentence(root)
     expect(root.get_by_text("MEASURED")).to_be_visible()
-    scheme = root.evaluate("(e) => getComputedStyle(e).colorScheme")
-    assert scheme == theme
-    box, frame = root.bounding_box(), root.locator(".amusd-picture").bounding_box()
-    assert frame["x"] + frame["width"] <= box["x"] + box["width"]
-    notebook.command("apputils:change-theme", theme="JupyterLab Dark")
-    expect(root).to_have_css("color-scheme", "dark")
+    for theme, width in (("Light", 1600), ("Dark", 1280), ("Light", 800), ("Dark", 800)):
+        notebook.page.set_viewport_size({"width": width, "height": 900})
+        notebook.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        expect(root).to_have_css("color-scheme", theme.lower())
+        notebook.settle()
+        box, frame = root.bounding_box(), root.locator(".amusd-picture").bounding_box()
+        assert box["width"] > 0.7 * width
+        assert 0.9 * box["width"] < frame["width"] < box["width"]
     assert notebook.script_errors == []
 
 

@@ -93,7 +93,8 @@ function compose(moment) {
   const { s, width } = layout;
   const sentence = sentenceAt(runs, t, view.pinned);
   const nodes = [drawHeader(moment), drawSentence(moment, sentence)];
-  let y = 96 * s;
+  const type = sentenceType(layout);
+  let y = 46 * s + type.pitch * type.most;
   nodes.push(drawEarlier(moment, y));
   y += 30 * s;
   const blocks = runs.map((run, i) => {
@@ -170,13 +171,18 @@ function modelNames(header) {
   return [header.draft?.name, header.target?.name].filter(Boolean).join(" + ");
 }
 
+// Size and place for the sentence: two lines, or three smaller ones where there is little room.
+function sentenceType({ narrow, s }) {
+  return narrow ? { size: 15 * s, pitch: 21 * s, most: 3 } : { size: 18 * s, pitch: 25 * s, most: 2 };
+}
+
 function drawSentence({ layout }, sentence) {
   const { s, width } = layout;
-  const size = (layout.narrow ? 16 : 18) * s;
-  const lines = wrapped(sentence, Math.min(width, 860 * s), size, 2);
+  const { size, pitch, most } = sentenceType(layout);
+  const lines = wrapped(sentence, Math.min(width, 860 * s), size, most);
   return group(
     "sentence",
-    lines.map((text, i) => node("text", `s${i}`, { x: 0, y: round((55 + 25 * i) * s), "font-size": round(size), fill: "$ink" }, emphasised(text))),
+    lines.map((text, i) => node("text", `s${i}`, { x: 0, y: round(54 * s + pitch * i), "font-size": round(size), fill: "$ink" }, emphasised(text))),
   );
 }
 
