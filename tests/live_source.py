@@ -24,13 +24,18 @@ class Replayed:
         self._end = len(trace.events) if fails_after is None else fails_after
         self._fails = fails_after is not None
         self._come = 0
+        self.came_at: list[tuple[int, float]] = []
+        """For each event that has come: its own time (ns), and when it came (s since the epoch)."""
         self._stopped = threading.Event()
         if seconds:
             threading.Thread(target=self._replay, args=(seconds,), daemon=True).start()
 
     def let(self, count: int) -> None:
         """Lets so many events be there in all."""
-        self._come = min(count, self._end)
+        count = min(count, self._end)
+        new = self._whole.events[self._come : count]
+        self.came_at += [(event.at, time.time()) for event in new]
+        self._come = max(count, self._come)
 
     def _replay(self, seconds: float) -> None:
         started = time.monotonic()

@@ -21,20 +21,20 @@ function runHeight(run) {
   return BETWEEN + (run.hasDraft ? 2 * LANE + GAP : LANE);
 }
 
-// -> {nodes, edges, box}: edges[i] is where the newest verdict of run i ends in time, if in view.
+// -> {nodes, playhead, above, edges}: three layers, and where the fatal verdict of each run ends in time.
 export function drawLanes(moment, top) {
   const { layout, runs, page, t } = moment;
   const { s } = layout;
   const nodes = [drawAxis(moment, top)];
   const edges = [];
-  const messages = [];
+  const above = [];
   let y = top + (AXIS + BETWEEN - 6) * s;
   runs.forEach((run, i) => {
     const lanes = { moment, run, state: moment.states[i], place: i };
     lanes.draftY = y;
     lanes.targetY = y + (run.hasDraft ? LANE + GAP : 0) * s;
     nodes.push(group(`lanes${i}`, drawRun(lanes)));
-    if (run.hasDraft) messages.push(group(`messages${i}`, drawMessages(lanes)));
+    above.push(group(`above${i}`, [...drawVerdictMarks(lanes), ...(run.hasDraft ? drawMessages(lanes) : [])]));
     edges.push(edgeOf(lanes));
     y += runHeight(run) * s;
   });
@@ -42,9 +42,8 @@ export function drawLanes(moment, top) {
   return {
     nodes: group("time", nodes),
     playhead: drawPlayhead(moment, top, bottom),
-    messages: group("messages", messages),
+    above: group("above", above),
     edges,
-    box: { x: layout.left, y: top, width: layout.room, height: bottom - top },
   };
 }
 
@@ -101,7 +100,7 @@ function drawRun(lanes) {
     );
   }
   nodes.push(group("targetSpans", spansOf(lanes, "target", drawTargetSpan)));
-  nodes.push(group("verdicts", drawVerdictMarks(lanes)), drawFinish(lanes));
+  nodes.push(drawFinish(lanes));
   return nodes;
 }
 

@@ -51,6 +51,7 @@ export function indexRun(trace, number = 0) {
     run.spans[side].sort((a, b) => a.start - b.start);
     run.spanStarts[side] = run.spans[side].map((span) => span.start);
   }
+  if (run.finished) run.end = run.finished.t;
   run.step = typicalStep(run);
   return run;
 }

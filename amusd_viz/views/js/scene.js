@@ -93,7 +93,8 @@ function compose(moment) {
   const { s, width } = layout;
   const sentence = sentenceAt(runs, t, view.pinned);
   const nodes = [drawHeader(moment), drawSentence(moment, sentence)];
-  let y = 96 * s;
+  const type = sentenceType(layout);
+  let y = 46 * s + type.pitch * type.most;
   nodes.push(drawEarlier(moment, y));
   y += 30 * s;
   const blocks = runs.map((run, i) => {
@@ -109,7 +110,7 @@ function compose(moment) {
   y = lanesTop + lanesHeight(runs, s);
   const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s, end: stripEnd(moment) };
   nodes.push(...blocks.map((block) => block.nodes), lanes.nodes, drawStrip(moment, strip));
-  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.messages);
+  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.above);
   const question = view.future === "hidden" ? questionAt(moment) : "";
   return { width, height: Math.ceil(y + 36 * s), nodes, sentence, question, strip, runs, page: moment.page };
 }
@@ -170,14 +171,25 @@ function modelNames(header) {
   return [header.draft?.name, header.target?.name].filter(Boolean).join(" + ");
 }
 
+// Size and place for the sentence: two lines, or three smaller ones where there is little room.
+function sentenceType({ narrow, s }) {
+  return narrow ? { size: 15 * s, pitch: 21 * s, most: 3 } : { size: 18 * s, pitch: 25 * s, most: 2 };
+}
+
 function drawSentence({ layout }, sentence) {
   const { s, width } = layout;
-  const size = (layout.narrow ? 16 : 18) * s;
-  const lines = wrapped(sentence, Math.min(width, 860 * s), size, 2);
+  const { size, pitch, most } = sentenceType(layout);
+  const lines = wrapped(sentence, Math.min(width, 860 * s), size, most);
   return group(
     "sentence",
-    lines.map((text, i) => label(`s${i}`, 0, (55 + 25 * i) * s, size, text, { "font-weight": 500 })),
+    lines.map((text, i) => node("text", `s${i}`, { x: 0, y: round(54 * s + pitch * i), "font-size": round(size), fill: "$ink" }, emphasised(text))),
   );
+}
+
+// The tokens a sentence speaks of stand out in it.
+function emphasised(text) {
+  const parts = text.split(/(“[^”]*”)/).filter(Boolean);
+  return parts.map((part, i) => node("tspan", `${i}`, { "font-weight": part[0] === "“" ? 700 : 400 }, part));
 }
 
 // Committed text left of the page, folded into one line.
@@ -205,7 +217,9 @@ function drawStrip(moment, box) {
   const end = stripEnd(moment);
   const x = (at) => round(box.x + (Math.min(at, end) / end) * box.width);
   const mid = box.y + box.height / 2;
+  const words = say(moment.settled ? "wholeRun" : "soFar");
   const nodes = [
+    label("words", 0, mid + 4 * s, 11 * s, words, { fill: "$muted" }),
     rect("base", box.x, mid - 3 * s, box.width, 6 * s, { rx: 3 * s, fill: "$prefill" }),
     rect("page", x(page.from), mid - 7 * s, Math.max(2, x(Math.min(page.to, end)) - x(page.from)), 14 * s, {
       rx: 4 * s, fill: "none", stroke: "$faint", "stroke-width": 1,
