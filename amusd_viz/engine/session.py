@@ -19,6 +19,7 @@ from amusd_viz.engine.orders import (
     DRAFT_LOST,
     STOP,
     Birth,
+    Fault,
     Happened,
     Report,
     RunOrder,
@@ -285,7 +286,11 @@ class Session:
     def _give_up_draft(self, run: Run) -> None:
         """Kills a draft that does not end its half of a finished run."""
         if run.waits_for(ev.Side.DRAFT):
-            self._workers[ev.Side.DRAFT].kill()
+            worker = self._workers[ev.Side.DRAFT]
+            worker.fault = Fault(
+                f"it did not end within {PATIENCE_S:.0f} s after the target, so it was ended", True
+            )
+            worker.kill()
 
     def _on_gone(self, worker: WorkerProcess) -> None:
         if not self._closed:
