@@ -15,6 +15,7 @@ from tiny_models import WORDS, save_tiny_pair
 from transformers import AutoModelForCausalLM
 
 from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.packed import can_pack, pack_linears
 
 pytestmark = pytest.mark.engine
 LENGTH = 128
@@ -33,10 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture(scope="module", params=["fp32", "bf16"])
+@pytest.fixture(scope="module", params=["fp32", "fp32 packed", "bf16"])
 def model(folder: Path, request: pytest.FixtureRequest) -> torch.nn.Module:
-    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[request.param]
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    dtype = torch.bfloat16 if request.param == "bf16" else torch.float32
+    loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    if request.param != "fp32 packed":
+        return loaded
+    if not can_pack(loaded):
+        pytest.skip("this machine has no oneDNN")
+    return pack_linears(loaded, rows=8)
 
 
 def play(lm: CausalLM, prompt: list[int], happenings: list) -> list[int]:
@@ -98,3 +104,15 @@ def test_a_window_gives_the_logits_of_single_steps(model: torch.nn.Module) -> No
             assert torch.equal(row, single[position + offset])
         position += size + 1
     assert many.tokens == prompt + output[:position], "the cache holds N + L - 1 entries"
+
+
+def test_packed_layers_compute_the_same(folder: Path) -> None:
+    plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    packed = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    if not can_pack(packed):
+        pytest.skip("this machine has no oneDNN")
+    pack_linears(packed, rows=8)
+    ids = torch.tensor([list(range(3, 30))])
+    with torch.inference_mode():
+        ours, theirs = packed(ids).logits, plain(ids).logits
+    assert (ours - theirs).abs().max() < 1e-4 * theirs.abs().max()

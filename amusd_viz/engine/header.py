@@ -47,7 +47,7 @@ def run_header(
         target_device=target_device.described(target.gpu_name),
         numerics=ev.Numerics(
             dtype=target.dtype,
-            kernel="eager",
+            kernel=target.kernel,
             rows=session.rows,
             cache_length=cache_length,
             threads=target_device.threads,

@@ -57,6 +57,7 @@ class Ready(_Report, frozen=True, tag=True):
     """The model is loaded."""
 
     dtype: str
+    kernel: str
     parameters: int
     gpu_name: str
     capability: str

@@ -63,18 +63,24 @@ def _serve(birth: Birth) -> None:
     import torch
 
     from amusd_viz.models.loading import load_model, native_dtype, parameter_count
+    from amusd_viz.models.packed import can_pack, pack_linears
 
     torch.set_num_threads(birth.device.threads)
     torch.set_grad_enabled(False)
     place = birth.device.torch_name
     dtype = birth.dtype or native_dtype(place)
     model = load_model(birth.source, place, dtype)
+    parameters = parameter_count(model)
+    packed = birth.side is ev.Side.TARGET and can_pack(model)
+    if packed:
+        pack_linears(model, birth.rows)
     on_gpu = birth.device.gpu is not None
     _report(
         birth,
         Ready(
             dtype="bf16" if birth.source.bits else dtype,
-            parameters=parameter_count(model),
+            kernel="packed" if packed else "eager",
+            parameters=parameters,
             gpu_name=torch.cuda.get_device_name(birth.device.gpu) if on_gpu else "",
             capability="" if on_gpu else torch.backends.cpu.get_cpu_capability(),
         ),
