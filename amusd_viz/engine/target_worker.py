@@ -19,6 +19,9 @@ from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window
 
+SILENCE_S = 5.0
+"""How long the target waits for a draft that sends nothing before it decodes on without it."""
+
 
 class TargetRun:
     """One run of the target.
@@ -62,6 +65,7 @@ class TargetRun:
         if not settings.uses_draft:
             self.side.lose_draft()
         self._steps = 0
+        self._draft_is_silent = False
 
     def play(self) -> None:
         """Runs until the output is complete, or the caller asks for its end."""
@@ -71,7 +75,7 @@ class TargetRun:
             step = self.side.next_step()
             if step is Step.DONE:
                 break
-            if step is Step.WAIT:
+            if step is Step.WAIT and not self._draft_is_silent:
                 self._wait()
             else:
                 self._verify()
@@ -85,6 +89,7 @@ class TargetRun:
         if self._flag(DRAFT_LOST):
             self.side.lose_draft()
         for proposal in self.inbox.receive():
+            self._draft_is_silent = False
             dropped = self.side.receive(proposal)
             self.recorder.extend(stamp.proposal_received(self.recorder.now(), proposal, dropped))
         if (self._flag(STOP) or self._flag(ABORT)) and (verdict := self.side.request_stop()):
@@ -108,14 +113,17 @@ class TargetRun:
     def _wait(self) -> None:
         self.recorder.flush()
         start = self.recorder.now()
-        wait_until(
+        heard = wait_until(
             lambda: (
                 self.inbox.waiting()
                 or self._flag(STOP)
                 or self._flag(ABORT)
                 or (self._flag(DRAFT_LOST) and not self.side.draft_lost)
-            )
+            ),
+            SILENCE_S,
         )
+        # It hangs, or takes for ever: verifying is always allowed, and waits for nobody.
+        self._draft_is_silent = not heard
         self.recorder.add(
             ev.Waited(
                 start=start,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -10,10 +11,14 @@ SPINS = 300
 NAP_S = 50e-6
 
 
-def wait_until(arrived: Callable[[], bool]) -> None:
-    """Returns when ``arrived()`` is true."""
+def wait_until(arrived: Callable[[], bool], patience_s: float = math.inf) -> bool:
+    """Returns true when ``arrived()`` is, or false if it was not within ``patience_s`` seconds."""
     for _ in range(SPINS):
         if arrived():
-            return
+            return True
+    end = time.monotonic() + patience_s
     while not arrived():
+        if time.monotonic() > end:
+            return False
         time.sleep(NAP_S)
+    return True
