@@ -73,8 +73,8 @@ class Run:
 
     def _next_events(self, seen: int) -> list[ev.Event]:
         """Waits for events beyond the first ``seen``; none are left if it returns nothing."""
+        self._wait_for(lambda: len(self._events) > seen or self.done, None)
         with self._changed:
-            self._wait_in_lock(lambda: len(self._events) > seen or self.done, None)
             return self._events[seen:]
 
     def wait(self, timeout: float | None = None) -> Run:
@@ -87,8 +87,7 @@ class Run:
             EngineError: the run could not be finished.
             KeyboardInterrupt: the caller was interrupted; the run is stopped first.
         """
-        with self._changed:
-            self._wait_in_lock(lambda: self.done, timeout)
+        self._wait_for(lambda: self.done, timeout)
         if self._error and self.done:
             raise self._error
         return self
@@ -120,12 +119,15 @@ class Run:
         """The text of some token ids, without special tokens."""
         return self._tokens.text(ids)
 
-    def _wait_in_lock(self, ready: Callable[[], bool], timeout: float | None) -> None:
+    def _wait_for(self, ready: Callable[[], bool], timeout: float | None) -> None:
         try:
-            self._changed.wait_for(ready, timeout)
+            with self._changed:
+                self._changed.wait_for(ready, timeout)
         except KeyboardInterrupt:
+            # Outside our lock: stopping takes the session's, whose holder may be waiting for ours.
             self.stop()
-            self._changed.wait_for(lambda: self.done, _PATIENCE_AFTER_INTERRUPT_S)
+            with self._changed:
+                self._changed.wait_for(lambda: self.done, _PATIENCE_AFTER_INTERRUPT_S)
             raise
 
     # -- what the session tells it -----------------------------------------------------------

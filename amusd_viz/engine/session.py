@@ -42,7 +42,8 @@ ROWS = 8
 CACHE_STEP = 256
 """Cache lengths are multiples of this, so that most runs share one shape."""
 PATIENCE_S = 5.0
-"""How long a draft may go on after its target has finished before it is taken for hung."""
+"""How long a worker may go on after the end of its run before it is taken for hung; a slow one gets
+as long again as the run took."""
 
 
 class Session:
@@ -228,12 +229,19 @@ class Session:
         return -(-(tokens + self.rows) // CACHE_STEP) * CACHE_STEP
 
     def _end_current_run(self) -> None:
+        """Nobody may still be at the last run when the next one empties the mailboxes."""
         run = self._run
-        if run is None or run.done:
+        if run is None:
             return
-        run.stop()
-        with contextlib.suppress(EngineError):
-            run.wait()
+        if not run.done:
+            run.stop()
+            with contextlib.suppress(EngineError):
+                run.wait(self._patience_s())
+        for worker in self._workers.values():
+            worker.kill_unless_idle(self._patience_s())
+
+    def _patience_s(self) -> float:
+        return PATIENCE_S + elapsed_ns(self._clock) / 1e9
 
     def _set_flag(self, which: int, run: int) -> None:
         with self._lock:
@@ -279,7 +287,7 @@ class Session:
         elif isinstance(report, RunOver):
             run.side_over(side)
             if side is ev.Side.TARGET and run.waits_for(ev.Side.DRAFT):
-                timer = threading.Timer(PATIENCE_S, self._give_up_draft, [run])
+                timer = threading.Timer(self._patience_s(), self._give_up_draft, [run])
                 timer.daemon = True
                 timer.start()
 
@@ -293,16 +301,15 @@ class Session:
             worker.kill()
 
     def _on_gone(self, worker: WorkerProcess) -> None:
-        if not self._closed:
-            with self._lock:
-                self._lost(worker)
+        with self._lock:
+            self._lost(worker)
 
     def _lost(self, worker: WorkerProcess) -> None:
         """A worker is gone; if it was in a run, the run must know."""
         run, side = self._run, worker.side
         if run is None or not run.waits_for(side) or self._workers.get(side) is not worker:
             return
-        why = worker.why_gone()
+        why = "the session was closed" if self._closed else worker.why_gone()
         failed = ev.Failed(t=elapsed_ns(self._clock), side=side, what=why)
         run.happened([failed])
         if side is ev.Side.DRAFT:
@@ -312,8 +319,8 @@ class Session:
             self._flags[ABORT] = self._number
             run.fail(
                 WorkerDiedError(
-                    f"the target model is gone: {why}. The run is lost; the next decode starts the "
-                    "worker again"
+                    f"the target model is gone: {why}. The run is lost; the next decode "
+                    + ("needs a new session" if self._closed else "starts the worker again")
                 )
             )
 

@@ -19,8 +19,8 @@ from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window
 
-PATIENCE_S = 1.0
-"""How long the target waits for a proposal before it goes on without; a draft may hang."""
+SILENCE_S = 2.0
+"""How long the target waits for a draft that sends nothing before it decodes on without it."""
 
 
 class TargetRun:
@@ -111,7 +111,7 @@ class TargetRun:
     def _wait(self) -> None:
         self.recorder.flush()
         start = self.recorder.now()
-        if not wait_until(self._something_new, PATIENCE_S):
+        if not wait_until(self._something_new, SILENCE_S):
             self.side.give_up_waiting()
         self.recorder.add(
             ev.Waited(

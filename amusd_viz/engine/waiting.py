@@ -12,7 +12,7 @@ NAP_S = 50e-6
 
 
 def wait_until(arrived: Callable[[], bool], patience_s: float = math.inf) -> bool:
-    """Returns true when ``arrived()`` is true, or false after ``patience_s`` seconds."""
+    """Returns true when ``arrived()`` is, or false if it was not within ``patience_s`` seconds."""
     for _ in range(SPINS):
         if arrived():
             return True

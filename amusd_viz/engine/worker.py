@@ -29,7 +29,7 @@ from amusd_viz.errors import AmusdVizError
 
 
 def worker_main(birth: Birth) -> None:
-    """Entry point of a worker process; returns when it is told to leave."""
+    """Entry point of a worker process, which ends when it is told to leave or cannot go on."""
     # The kernel's interrupt reaches the whole process group; a run is stopped by its flag instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -42,6 +42,8 @@ def worker_main(birth: Birth) -> None:
         _report_quietly(birth, Fault(str(error), named=True))
     except Exception as error:
         _report_quietly(birth, Fault(_one_line(error), named=False))
+    # Taking torch down in good order takes seconds, in which nobody would know of the fault.
+    os._exit(0)
 
 
 def _leave_with_parent() -> None:

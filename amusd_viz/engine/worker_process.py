@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from amusd_viz import events as ev
-from amusd_viz.engine.orders import Birth, Fault, Ready, Report, RunOrder, decode_report
+from amusd_viz.engine.orders import Birth, Fault, Ready, Report, RunOrder, RunOver, decode_report
 from amusd_viz.engine.worker import worker_main
 from amusd_viz.errors import ModelError, WorkerDiedError
 
@@ -41,6 +43,9 @@ class WorkerProcess:
         self.side = birth.side
         self.ready: Future[Ready] = Future()
         self.fault: Fault | None = None
+        self.idle = threading.Event()
+        """Set while no run occupies the worker: it has reported the end of the last, or is gone."""
+        self.idle.set()
         self._on_report = on_report
         self._on_gone = on_gone
         their_orders, self._orders = CONTEXT.Pipe(duplex=False)
@@ -66,11 +71,21 @@ class WorkerProcess:
 
     def order(self, order: RunOrder) -> None:
         """Sends a run; a worker that is gone is noticed by its reader."""
-        with contextlib.suppress(OSError):
+        self.idle.clear()
+        try:
             self._orders.send(order)
+        except OSError:
+            self.idle.set()
 
     def kill(self) -> None:
+        """Ends the process whatever it is doing; a stopped one too."""
         self._process.kill()
+
+    def kill_unless_idle(self, patience_s: float) -> None:
+        """Kills a worker that does not come back from a run within ``patience_s`` seconds."""
+        if not self.idle.wait(patience_s):
+            self.kill()
+            self._reader.join(patience_s)
 
     def close(self, patience_s: float = 2.0) -> None:
         """Lets the worker leave; kills it if it does not."""
@@ -96,17 +111,29 @@ class WorkerProcess:
     def _read(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                report = decode_report(self._reports.recv_bytes())
-                if isinstance(report, Ready):
-                    self.ready.set_result(report)
-                elif isinstance(report, Fault):
-                    self.fault = report
-                else:
-                    self._on_report(self.side, report)
+                self._take(self._reports.recv_bytes())
         self._process.join(5)
+        self.idle.set()
         if not self.ready.done():
             self.ready.set_exception(self._load_error())
         self._on_gone(self)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            report = decode_report(data)
+        except msgspec.DecodeError as error:
+            # Numbers that make no sense, such as probabilities that are NaN.
+            self.fault = Fault(f"it reported what cannot be recorded: {error}", named=False)
+            self.kill()
+            return
+        if isinstance(report, Ready):
+            self.ready.set_result(report)
+        elif isinstance(report, Fault):
+            self.fault = self.fault or report
+        else:
+            if isinstance(report, RunOver):
+                self.idle.set()
+            self._on_report(self.side, report)
 
     def _load_error(self) -> Exception:
         if self.fault and self.fault.named:
