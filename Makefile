@@ -16,7 +16,7 @@ SETTINGS := pyproject.toml constraints.txt
 export TOKENIZERS_PARALLELISM := false
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help lab target test test-full test-gpu browser lint js-test site pictures constraints clean
+.PHONY: help lab target test test-full test-gpu browser lint site pictures constraints clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,10 +36,10 @@ lab: $(VENV)/.engine target
 target: $(VENV)/.engine
 	@$(BIN)/python -m amusd_viz.models.default_target
 
-test: $(VENV)/.dev target browser lint js-test
+test: $(VENV)/.dev target browser lint
 	$(BIN)/python -m pytest $(NBVAL) --durations=15 $(PYTEST_ARGS) tests notebooks
 
-test-full: $(VENV)/.dev target browser lint js-test
+test-full: $(VENV)/.dev target browser lint
 	$(BIN)/python -m pytest $(NBVAL) -m "not cuda" --timeout=7200 --durations=30 $(PYTEST_ARGS) tests notebooks
 
 test-gpu: $(VENV)/.dev target
@@ -51,11 +51,6 @@ browser:
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-
-js-test: $(VENV)/.dev
-	@if command -v node >/dev/null; then \
-	  PYTHON=$(CURDIR)/$(BIN)/python node --test --test-reporter=spec $$(find tests/js -name '*.test.mjs'); \
-	else echo "node is not installed: the tests of the widgets' drawing code are skipped"; fi
 
 site: $(VENV)/.engine
 	$(BIN)/python -m amusd_viz.site site
