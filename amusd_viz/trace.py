@@ -22,6 +22,8 @@ from amusd_viz.trace_file import read_trace_file, write_trace_file
 if TYPE_CHECKING:
     import pandas as pd
 
+    from amusd_viz.metrics import Metrics
+
 _KNOWN_KINDS = {t.__struct_config__.tag for t in ev.EVENT_TYPES}
 _decode_header = msgspec.json.Decoder(ev.Header).decode
 _decode_event = msgspec.json.Decoder(ev.Event).decode
@@ -156,6 +158,13 @@ class Trace:
         """What one device did, in order; spans of one device never overlap."""
         found = [e for e in self.events if isinstance(e, ev.Span) and e.side is side]
         return sorted(found, key=lambda s: (s.start, s.end))
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """The figures of the run: speeds, acceptance, waste, waiting; see :mod:`amusd_viz.metrics`."""
+        from amusd_viz.metrics import measure
+
+        return measure(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """The events as a pandas DataFrame, one row each; see :mod:`amusd_viz.export.events`."""

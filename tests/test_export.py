@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 
 import pytest
 
 from amusd_viz import events as ev
+from amusd_viz.errors import MissingExtraError
 from amusd_viz.export.events import COLUMNS, rows, to_csv
 from amusd_viz.export.perfetto import to_perfetto
 from amusd_viz.metrics import measure
@@ -59,6 +61,12 @@ def test_dataframe_answers_questions(traces):
     assert seconds == pytest.approx(m.useful_seconds + m.doomed_seconds)
     assert frame.branch.isna().any()
     assert str(frame.branch.dtype) == "Int64"
+
+
+def test_dataframe_without_pandas_says_what_to_install(traces, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"pandas.*amusd-viz\[export\]"):
+        traces[2].to_dataframe()
 
 
 def test_csv_gives_every_text_back_and_no_formula(traces):

@@ -119,6 +119,12 @@ def test_empty_trace_defines_almost_nothing():
     assert m.target is None
 
 
+def test_a_trace_knows_its_figures():
+    trace = hand_made()
+    assert trace.metrics == measure(trace)
+    assert trace.metrics is trace.metrics
+
+
 def test_figures_survive_json():
     m = measure(hand_made())
     stored = json.loads(json.dumps(m.to_dict()))
