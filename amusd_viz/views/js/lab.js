@@ -10,6 +10,7 @@ import { isDark, watchTheme } from "./theme.js";
 const LAB_MAIN = ["acceptance", "ratio", "latency", "wait"];
 const LAB_ADVANCED = ["slope", "tensor_parallel", "run_ahead", "jitter", "lookahead"];
 const MAP_WIDTH = 460;
+const LAB_KEYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -1e6, End: 1e6 };
 
 class LabPanel {
   constructor(model, host) {
@@ -83,6 +84,17 @@ class LabPanel {
     this.map.addEventListener("click", (event) => {
       const setting = settingAt(this.map.firstChild, event, this.fixed);
       if (setting) this.ask(setting);
+    });
+    // The notebook around it has plans of its own for arrow keys.
+    this.root.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      const steps = event.target.classList.contains("amusd-lab-slider") ? LAB_KEYS[event.key] : undefined;
+      if (steps === undefined) return;
+      event.preventDefault();
+      const { target } = event;
+      const before = target.value;
+      target.value = String(Number(target.value) + steps * Number(target.step));
+      if (target.value !== before) target.dispatchEvent(new Event("input", { bubbles: true }));
     });
     this.themes = watchTheme(() => this.colour());
   }
