@@ -7,7 +7,7 @@ import { atOf } from "./read.js";
 import { lastNotAfter } from "./run.js";
 
 // All beats of one run in order: {t, run, kind, event}.
-export function beatsOf(run) {
+function beatsOf(run) {
   if (run.beats) return run.beats;
   const beats = [];
   const add = (t, kind, event) => beats.push({ t, run: run.number, kind, event });

@@ -155,7 +155,7 @@ const TAKE = {
   },
 };
 
-export function textOf(text, token) {
+function textOf(text, token) {
   return text || `⟨${token}⟩`;
 }
 

@@ -1,6 +1,6 @@
 // Every sentence and word on screen, with named slots, so that they can be translated in one place.
 
-export const SENTENCES = {
+const SENTENCES = {
   method_amusd: "AMUSD",
   method_synchronous: "synchronous",
   method_autoregressive: "autoregressive",

@@ -36,7 +36,7 @@ function markup({ tag, attrs, text, children }, theme) {
 }
 
 // Also drops what XML forbids, so that no text can break the document.
-export function escaped(text) {
+function escaped(text) {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "")
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "")
