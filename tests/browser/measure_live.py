@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 PROMPT = "Why is the sky blue?"
 PAIRS_OF_RUNS = 8

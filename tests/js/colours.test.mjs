@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DARK, LIGHT } from "../../amusd_viz/views/js/palette.js";
-import { BARS } from "../../amusd_viz/views/js/lanes.js";
-import { LOOKS } from "../../amusd_viz/views/js/rows.js";
+import { BARS } from "../../amusd_viz/views/js/bars.js";
+import { LOOKS } from "../../amusd_viz/views/js/chips.js";
 
 function luminance(hex) {
   const [r, g, b] = [1, 3, 5].map((i) => {
@@ -27,7 +27,16 @@ for (const [name, colours] of Object.entries({ LIGHT, DARK })) {
   const look = (fill) => (fill === "none" ? colours.paper : colour(fill));
 
   test(`${name}: words are readable where they stand`, () => {
-    const pairs = [["ink", "paper"], ["muted", "paper"], ["muted", "band"], ["reject", "paper"], ["targetEdge", "paper"], ["deadText", "paper"], ["paper", "playhead"], ["muted", "prefill"]];
+    const pairs = [
+      ["ink", "paper"],
+      ["muted", "paper"],
+      ["muted", "band"],
+      ["reject", "paper"],
+      ["targetEdge", "paper"],
+      ["deadText", "paper"],
+      ["paper", "playhead"],
+      ["muted", "prefill"],
+    ];
     for (const [words, ground] of pairs) {
       const ratio = contrast(colours[words], colours[ground]);
       assert.ok(ratio >= TEXT, `${words} on ${ground}: ${ratio.toFixed(2)}`);
@@ -53,12 +62,21 @@ for (const [name, colours] of Object.entries({ LIGHT, DARK })) {
 // What is left of a look in greyscale at half contrast: outline, dash, mark, weight, and filled dark or not.
 function shape(look) {
   const filled = look.fill === "none" ? "open" : look.fill === "$reject" ? "dark" : "tinted";
-  return JSON.stringify([look.stroke !== "none", look.dash ?? "", look.mark ?? "", Boolean(look.bold), filled, look.thick ?? 0]);
+  return JSON.stringify([
+    look.stroke !== "none",
+    look.dash ?? "",
+    look.mark ?? "",
+    Boolean(look.bold),
+    filled,
+    look.thick ?? 0,
+  ]);
 }
 
 test("every state of a token has a shape of its own", () => {
   // Plain text is told apart by its row; the dead share one look; an older verdict keeps its mark.
-  const one = Object.entries(LOOKS).filter(([key]) => !["known", "acceptedBefore", "deadThinking"].includes(key));
+  const one = Object.entries(LOOKS).filter(
+    ([key]) => !["known", "acceptedBefore", "deadThinking"].includes(key),
+  );
   const shapes = new Map();
   for (const [key, look] of one) {
     assert.equal(shapes.get(shape(look)), undefined, `${key} looks like ${shapes.get(shape(look))}`);
@@ -72,5 +90,8 @@ test("dead work is one look, hollow and dashed, in rows and lanes", () => {
     assert.ok(each.dash);
   }
   const filled = Object.entries({ ...LOOKS, ...BARS }).filter(([, look]) => look.fill === "$reject");
-  assert.deepEqual(filled.map(([key]) => key), ["rejected"]);
+  assert.deepEqual(
+    filled.map(([key]) => key),
+    ["rejected"],
+  );
 });

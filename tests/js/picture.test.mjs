@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { pair, random, simulated } from "./traces.mjs";
 import { readTrace, TraceProblem, atOf } from "../../amusd_viz/views/js/read.js";
 import { momentOf, openingMoment, rollbackMoments } from "../../amusd_viz/views/js/beats.js";
-import { grow, makeStage, scene } from "../../amusd_viz/views/js/scene.js";
+import { scene } from "../../amusd_viz/views/js/scene.js";
+import { grow, makeStage } from "../../amusd_viz/views/js/stage.js";
 import { shown, fitted, widthOf } from "../../amusd_viz/views/js/measure.js";
 import { renderSvg } from "../../amusd_viz/views/js/svg.js";
 import { stateAt } from "../../amusd_viz/views/js/state.js";
@@ -43,7 +44,8 @@ test("every word in the rows was committed or proposed before the playhead", () 
         if (event.kind === "verified") event.texts.forEach((text) => known.add(shown(text)));
       }
     }
-    for (const word of wordsOfChips(scene(stage, t, { width: 1200 }))) assert.ok(known.has(word), `${word} at ${t}`);
+    for (const word of wordsOfChips(scene(stage, t, { width: 1200 })))
+      assert.ok(known.has(word), `${word} at ${t}`);
   }
 });
 
@@ -52,7 +54,14 @@ test("a hidden future cannot be told from another future", () => {
     const others = texts.map((text) => otherFuture(readTrace(text), t));
     const mine = scene(stage, t, { future: "hidden" });
     const theirs = scene(makeStage(others), t, { future: "hidden" });
-    const plain = ({ nodes, sentence, strip, question, width, height }) => ({ nodes, sentence, strip, question, width, height });
+    const plain = ({ nodes, sentence, strip, question, width, height }) => ({
+      nodes,
+      sentence,
+      strip,
+      question,
+      width,
+      height,
+    });
     assert.deepEqual(plain(theirs), plain(mine));
   }
 });
@@ -64,7 +73,14 @@ function otherFuture({ header, events }, t) {
     if (atOf(event) <= t) kept.push(event);
     else if (event.start !== undefined && event.start <= t) {
       const end = event.end + 7e6;
-      kept.push({ ...event, end, text: "elsewhere", texts: event.texts?.map(() => "elsewhere"), token: 1, accepted: 0 });
+      kept.push({
+        ...event,
+        end,
+        text: "elsewhere",
+        texts: event.texts?.map(() => "elsewhere"),
+        token: 1,
+        accepted: 0,
+      });
     }
   }
   return { header, events: kept.sort((a, b) => atOf(a) - atOf(b)) };
@@ -97,7 +113,10 @@ test("only one thing on screen is filled with the strong colour of a rejected to
 test("a theater opens on the first rollback that catches its draft at work", () => {
   const t = openingMoment(stage.runs);
   assert.equal(t, rollbackMoments(stage.runs).find((m) => m.run === 1).t);
-  assert.match(scene(stage, t).sentence, /^AMUSD: .* The draft does not know yet; it still works on a dead branch\.$/);
+  assert.match(
+    scene(stage, t).sentence,
+    /^AMUSD: .* The draft does not know yet; it still works on a dead branch\.$/,
+  );
 });
 
 test("moments are named", () => {
@@ -108,7 +127,8 @@ test("moments are named", () => {
   assert.equal(momentOf(runs, "0.5 s"), 5e8);
   assert.equal(momentOf(runs, 12), 12);
   assert.equal(momentOf(runs, "rollback 2"), rollbackMoments(runs)[1].t);
-  for (const nothing of ["rollback 999", "soon", "rollback", "12", "<b>"]) assert.equal(momentOf(runs, nothing), null);
+  for (const nothing of ["rollback 999", "soon", "rollback", "12", "<b>"])
+    assert.equal(momentOf(runs, nothing), null);
 });
 
 test("a growing run ends as the whole run", () => {
@@ -124,9 +144,26 @@ test("a growing run ends as the whole run", () => {
 
 test("what is no trace is refused in a sentence", () => {
   const header = JSON.stringify(stage.traces[0].header);
-  const wrong = ["", "x", "[]", "null", '{"kind":"proposed"}', `${header}\nnonsense\n{}`, `${header}\n{"kind":"verified","start":2,"end":1}\n{}`, header.replace('"schema":1', '"schema":2')];
-  for (const text of wrong) assert.throws(() => readTrace(text, "file.jsonl"), (error) => error instanceof TraceProblem && error.message.startsWith("file.jsonl "));
-  assert.equal(readTrace(`${header}\n{"kind":"proposed","st`).events.length, 0, "a cut last line is left out");
+  const wrong = [
+    "",
+    "x",
+    "[]",
+    "null",
+    '{"kind":"proposed"}',
+    `${header}\nnonsense\n{}`,
+    `${header}\n{"kind":"verified","start":2,"end":1}\n{}`,
+    header.replace('"schema":1', '"schema":2'),
+  ];
+  for (const text of wrong)
+    assert.throws(
+      () => readTrace(text, "file.jsonl"),
+      (error) => error instanceof TraceProblem && error.message.startsWith("file.jsonl "),
+    );
+  assert.equal(
+    readTrace(`${header}\n{"kind":"proposed","st`).events.length,
+    0,
+    "a cut last line is left out",
+  );
 });
 
 test("text is made harmless and fits", () => {
@@ -150,7 +187,11 @@ test("an SVG holds hostile text as text", () => {
 });
 
 test("no picture holds a number that is none", () => {
-  for (const settings of [{ method: "autoregressive" }, { method: "amusd", tokens: 1 }, { method: "synchronous", tokens: 2 }]) {
+  for (const settings of [
+    { method: "autoregressive" },
+    { method: "amusd", tokens: 1 },
+    { method: "synchronous", tokens: 2 },
+  ]) {
     const small = makeStage([simulated(settings)]);
     for (const at of [0, 1, small.end / 2, small.end]) {
       for (const width of [320, 1000, 2400]) {

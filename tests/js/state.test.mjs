@@ -8,7 +8,8 @@ import { indexRun, knownAt, readRun } from "../../amusd_viz/views/js/run.js";
 import { readTrace } from "../../amusd_viz/views/js/read.js";
 import { believedAt, stateAt } from "../../amusd_viz/views/js/state.js";
 import { stopsOf } from "../../amusd_viz/views/js/beats.js";
-import { makeStage, scene } from "../../amusd_viz/views/js/scene.js";
+import { scene } from "../../amusd_viz/views/js/scene.js";
+import { makeStage } from "../../amusd_viz/views/js/stage.js";
 
 const SETTINGS = [
   { method: "amusd", seed: 1, agreement: 0.5 },
@@ -51,7 +52,10 @@ for (const settings of SETTINGS) {
     for (const t of moments(run, 60, settings.seed)) {
       const state = stateAt(run, t);
       const truth = replay(run.trace, t);
-      assert.deepEqual(run.commits.slice(0, state.committed).map((c) => c.token), truth.committed);
+      assert.deepEqual(
+        run.commits.slice(0, state.committed).map((c) => c.token),
+        truth.committed,
+      );
       const believed = Array.from({ length: state.length }, (_, p) => believedAt(run, p, t)?.token);
       assert.deepEqual(believed, truth.believed);
       assert.equal(state.known, truth.known);
@@ -87,7 +91,10 @@ test("twenty steps forward and twenty back give the same picture", () => {
   const stops = stopsOf(stage.runs);
   for (const future of ["ghost", "hidden"]) {
     const forward = stops.slice(0, 21).map((t) => JSON.stringify(scene(stage, t, { future })));
-    const back = stops.slice(0, 21).reverse().map((t) => JSON.stringify(scene(stage, t, { future })));
+    const back = stops
+      .slice(0, 21)
+      .reverse()
+      .map((t) => JSON.stringify(scene(stage, t, { future })));
     assert.deepEqual(back.reverse(), forward);
   }
 });

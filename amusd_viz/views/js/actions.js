@@ -112,6 +112,7 @@ function moveToken(theater, direction) {
   const ids = [...theater.svg.querySelectorAll(".amusd-chip[data-token]")].map((chip) => chip.dataset.token);
   if (!ids.length) return;
   const at = ids.indexOf(theater.lit);
-  const next = at < 0 ? (direction > 0 ? 0 : ids.length - 1) : Math.min(Math.max(at + direction, 0), ids.length - 1);
+  const next =
+    at < 0 ? (direction > 0 ? 0 : ids.length - 1) : Math.min(Math.max(at + direction, 0), ids.length - 1);
   theater.light(ids[next], { say: true });
 }

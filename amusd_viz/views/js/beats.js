@@ -7,7 +7,7 @@ import { atOf } from "./read.js";
 import { lastNotAfter } from "./run.js";
 
 // All beats of one run in order: {t, run, kind, event}.
-export function beatsOf(run) {
+function beatsOf(run) {
   if (run.beats) return run.beats;
   const beats = [];
   const add = (t, kind, event) => beats.push({ t, run: run.number, kind, event });
@@ -31,8 +31,17 @@ export function beatsOf(run) {
 
 // What is said when several things happen at one moment: the last of these.
 const WEIGHT = Object.fromEntries(
-  ["waitEnds", "waitBegins", "window", "carriedOn", "fastForwarded", "verdict", "rolledBack", "failed", "finished"]
-    .map((kind, i) => [kind, i]),
+  [
+    "waitEnds",
+    "waitBegins",
+    "window",
+    "carriedOn",
+    "fastForwarded",
+    "verdict",
+    "rolledBack",
+    "failed",
+    "finished",
+  ].map((kind, i) => [kind, i]),
 );
 
 // The times to stop at, ascending: beats of all runs or of one, or every event.
@@ -97,7 +106,12 @@ export function sentenceAt(runs, t, pinned = null) {
     .map((run) => beatsOf(run)[lastNotAfter(run.beatTimes, t)])
     .filter(Boolean)
     .sort((a, b) => b.t - a.t || WEIGHT[b.kind] - WEIGHT[a.kind])[0];
-  return latest ? SAY[latest.kind](runs.find((run) => run.number === latest.run), latest.event) : say("start");
+  return latest
+    ? SAY[latest.kind](
+        runs.find((run) => run.number === latest.run),
+        latest.event,
+      )
+    : say("start");
 }
 
 function deathSentence(run, state) {
@@ -153,7 +167,10 @@ const SAY = {
     say(`waitBegins_${event.side}`, { run: run.label, reason: waitReason(run, event.reason) }),
   waitEnds: (run, event) => say(`waitEnds_${event.side}`, { run: run.label }),
   failed: (run, event) =>
-    say(event.side === "draft" ? "failedDraft" : "failedTarget", { run: run.label, what: shown(event.what ?? "") }),
+    say(event.side === "draft" ? "failedDraft" : "failedTarget", {
+      run: run.label,
+      what: shown(event.what ?? ""),
+    }),
   finished: (run, event) =>
     say("finished", { run: run.label, count: event.tokens, reason: say(`finish_${event.reason}`) }),
 };

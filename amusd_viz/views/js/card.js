@@ -31,7 +31,12 @@ export function fillCard(card, runs, id, t, pinned) {
 }
 
 function list(rows) {
-  return element("dl", "", {}, rows.flatMap(([name, value]) => [element("dt", "", {}, name), element("dd", "", {}, value)]));
+  return element(
+    "dl",
+    "",
+    {},
+    rows.flatMap(([name, value]) => [element("dt", "", {}, name), element("dd", "", {}, value)]),
+  );
 }
 
 function bestList({ side, candidates }) {
@@ -59,6 +64,7 @@ export function cardSentence(card) {
   const title = card.querySelector(".amusd-card-title")?.textContent ?? "";
   const rows = [...card.querySelectorAll("dl")][0]?.children ?? [];
   const parts = [];
-  for (let i = 0; i + 1 < rows.length; i += 2) parts.push(`${rows[i].textContent}: ${rows[i + 1].textContent}`);
+  for (let i = 0; i + 1 < rows.length; i += 2)
+    parts.push(`${rows[i].textContent}: ${rows[i + 1].textContent}`);
   return `${title}. ${parts.join(". ")}.`;
 }

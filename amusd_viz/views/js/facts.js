@@ -56,8 +56,16 @@ function commitFacts(run, position, t) {
     title: say("card_commit", { text: quoted(commit.text), position }),
     rows: [
       [say("fact_how"), say(`how_${commit.how}`)],
-      [say("fact_draftProbability"), drafted && drafted.token === commit.token ? percent(drafted.probability) : ""],
-      [say("fact_targetProbability"), commit.how === "accepted" ? percent(verdict.probabilities?.[index]) : bestProbability(verdict, index, commit.token)],
+      [
+        say("fact_draftProbability"),
+        drafted && drafted.token === commit.token ? percent(drafted.probability) : "",
+      ],
+      [
+        say("fact_targetProbability"),
+        commit.how === "accepted"
+          ? percent(verdict.probabilities?.[index])
+          : bestProbability(verdict, index, commit.token),
+      ],
       [say("fact_insteadOf"), drafted && drafted.token !== commit.token ? quoted(drafted.text) : ""],
       [say("fact_committed"), ms(commit.at)],
     ].filter(([, value]) => value),
@@ -67,18 +75,28 @@ function commitFacts(run, position, t) {
 }
 
 function windowFacts(run, position, t) {
-  const i = run.windows.times.findLastIndex((at, k) => at <= t && run.windows.values[k].position === position);
+  const i = run.windows.times.findLastIndex(
+    (at, k) => at <= t && run.windows.values[k].position === position,
+  );
   const window = run.windows.values[i];
   if (!window) return null;
   const verdict = run.verdicts.find((v) => v.position === position && v.start === window.t && v.end <= t);
-  const texts = (window.tokens ?? []).map((token, k) => quoted(run.proposals.get(keyOf(window.branch, position + k))?.text ?? `⟨${token}⟩`));
+  const texts = (window.tokens ?? []).map((token, k) =>
+    quoted(run.proposals.get(keyOf(window.branch, position + k))?.text ?? `⟨${token}⟩`),
+  );
   const last = position + Math.max(1, sizeOf(window)) - 1;
   return {
     title: say("card_window", { from: position, to: last, count: sizeOf(window) }),
     rows: [
       [say("fact_proposals"), texts.join(" ")],
-      [say("fact_accepted"), verdict ? say("ofCount", { count: verdict.accepted, all: verdict.proposals }) : say("fate_window")],
-      [say("fact_committed"), verdict ? verdict.committed.map((_, k) => quoted(run.commits[position + k].text)).join(" ") : ""],
+      [
+        say("fact_accepted"),
+        verdict ? say("ofCount", { count: verdict.accepted, all: verdict.proposals }) : say("fate_window"),
+      ],
+      [
+        say("fact_committed"),
+        verdict ? verdict.committed.map((_, k) => quoted(run.commits[position + k].text)).join(" ") : "",
+      ],
       [say("fact_time"), verdict ? span(verdict.start, verdict.end) : say("since", { ms: ms(window.t) })],
     ].filter(([, value]) => value),
     more: [[say("fact_branch"), String(window.branch)]],
@@ -93,11 +111,16 @@ function judgingVerdict(run, branch, position, t) {
 }
 
 function bestOf(draft, target) {
-  return [["draft", draft], ["target", target]]
+  return [
+    ["draft", draft],
+    ["target", target],
+  ]
     .filter(([, list]) => Array.isArray(list) && list.length)
     .map(([side, list]) => ({
       side: say(side),
-      candidates: list.slice(0, 5).map(([, text, probability]) => [quoted(String(text)), percent(Number(probability))]),
+      candidates: list
+        .slice(0, 5)
+        .map(([, text, probability]) => [quoted(String(text)), percent(Number(probability))]),
     }));
 }
 
@@ -116,7 +139,11 @@ export function ms(ns) {
 }
 
 function span(start, end) {
-  return say("fromTo", { from: (start / 1e6).toFixed(1), to: (end / 1e6).toFixed(1), long: ((end - start) / 1e6).toFixed(1) });
+  return say("fromTo", {
+    from: (start / 1e6).toFixed(1),
+    to: (end / 1e6).toFixed(1),
+    long: ((end - start) / 1e6).toFixed(1),
+  });
 }
 
 // Totals of a run up to t: rows of [name, value].
@@ -155,7 +182,13 @@ export function eventRows(runs, t) {
   return rows
     .filter(({ event }) => !event.open && (event.end ?? event.t) <= t)
     .sort((a, b) => atOf(a.event) - atOf(b.event))
-    .map(({ run, event }) => [(atOf(event) / 1e6).toFixed(2), run.label, say(sideOf(event)), say(`kind_${event.kind}`) || event.kind, details(run, event)]);
+    .map(({ run, event }) => [
+      (atOf(event) / 1e6).toFixed(2),
+      run.label,
+      say(sideOf(event)),
+      say(`kind_${event.kind}`) || event.kind,
+      details(run, event),
+    ]);
 }
 
 function details(run, event) {
@@ -163,15 +196,31 @@ function details(run, event) {
   const text = (branch, p) => quoted(run.proposals.get(keyOf(branch, p))?.text ?? "");
   switch (event.kind) {
     case "proposed":
-      return say("row_proposed", { text: quoted(event.text || `⟨${event.token}⟩`), position, branch: event.branch });
+      return say("row_proposed", {
+        text: quoted(event.text || `⟨${event.token}⟩`),
+        position,
+        branch: event.branch,
+      });
     case "received":
-      return say(event.side === "target" ? "row_arrived" : "row_heard", { position, branch: event.branch, count: event.count ?? 1 });
+      return say(event.side === "target" ? "row_arrived" : "row_heard", {
+        position,
+        branch: event.branch,
+        count: event.count ?? 1,
+      });
     case "dropped":
-      return say("row_dropped", { text: text(event.branch, position), position, fate: say(`fate_${event.fate}`) });
+      return say("row_dropped", {
+        text: text(event.branch, position),
+        position,
+        fate: say(`fate_${event.fate}`),
+      });
     case "verify_started":
       return say("row_window", { count: (event.tokens ?? []).length, position });
     case "verified":
-      return say("row_verified", { accepted: event.accepted, proposals: event.proposals, extra: say(`how_${event.extra}`) });
+      return say("row_verified", {
+        accepted: event.accepted,
+        proposals: event.proposals,
+        extra: say(`how_${event.extra}`),
+      });
     case "rolled_back":
       return say("row_rolledBack", { position, count: event.discarded.length, branch: event.branch });
     case "carried_on":

@@ -31,7 +31,8 @@ export function acceptDrops(target, onTraces, onProblem) {
 }
 
 async function textOfFile(file) {
-  if (file.size > MOST_BYTES) throw new Error(say("tooBig", { name: file.name, size: Math.round(file.size / 1e6) }));
+  if (file.size > MOST_BYTES)
+    throw new Error(say("tooBig", { name: file.name, size: Math.round(file.size / 1e6) }));
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return new TextDecoder().decode(bytes);
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -10,7 +10,13 @@ export function group(key, children, attrs = {}) {
 }
 
 export function rect(key, x, y, width, height, attrs = {}) {
-  return node("rect", key, { x: round(x), y: round(y), width: round(Math.max(0, width)), height: round(height), ...attrs });
+  return node("rect", key, {
+    x: round(x),
+    y: round(y),
+    width: round(Math.max(0, width)),
+    height: round(height),
+    ...attrs,
+  });
 }
 
 export function line(key, x1, y1, x2, y2, attrs = {}) {
@@ -22,7 +28,12 @@ export function path(key, d, attrs = {}) {
 }
 
 export function label(key, x, y, size, text, attrs = {}) {
-  return node("text", key, { x: round(x), y: round(y), "font-size": round(size), fill: "$ink", ...attrs }, text);
+  return node(
+    "text",
+    key,
+    { x: round(x), y: round(y), "font-size": round(size), fill: "$ink", ...attrs },
+    text,
+  );
 }
 
 export function round(value) {
@@ -32,11 +43,21 @@ export function round(value) {
 // Marks are drawn, not set in type: no font has to know them.
 export function mark(kind, key, x, y, r, colour) {
   const at = (dx, dy) => `${round(x + dx * r)} ${round(y + dy * r)}`;
-  const stroke = { stroke: colour, "stroke-width": round(Math.max(1.2, r * 0.36)), "stroke-linecap": "round", "stroke-linejoin": "round" };
+  const stroke = {
+    stroke: colour,
+    "stroke-width": round(Math.max(1.2, r * 0.36)),
+    "stroke-linecap": "round",
+    "stroke-linejoin": "round",
+  };
   if (kind === "check") return path(key, `M${at(-0.8, 0.05)} L${at(-0.2, 0.7)} L${at(0.85, -0.7)}`, stroke);
-  if (kind === "cross") return path(key, `M${at(-0.7, -0.7)} L${at(0.7, 0.7)} M${at(-0.7, 0.7)} L${at(0.7, -0.7)}`, stroke);
+  if (kind === "cross")
+    return path(key, `M${at(-0.7, -0.7)} L${at(0.7, 0.7)} M${at(-0.7, 0.7)} L${at(0.7, -0.7)}`, stroke);
   if (kind === "unequal") {
-    return path(key, `M${at(-0.8, -0.32)} L${at(0.8, -0.32)} M${at(-0.8, 0.32)} L${at(0.8, 0.32)} M${at(-0.42, 0.85)} L${at(0.42, -0.85)}`, stroke);
+    return path(
+      key,
+      `M${at(-0.8, -0.32)} L${at(0.8, -0.32)} M${at(-0.8, 0.32)} L${at(0.8, 0.32)} M${at(-0.42, 0.85)} L${at(0.42, -0.85)}`,
+      stroke,
+    );
   }
   const points = [];
   for (let i = 0; i < 10; i++) {

@@ -11,7 +11,11 @@ export function makePanel(actions) {
   const spaces = element("input", "", { type: "checkbox" });
   spaces.addEventListener("change", () => actions.spaces(spaces.checked));
   const scores = element("div", "amusd-scores");
-  const table = element("div", "amusd-events", { tabindex: "0", role: "region", "aria-label": say("events") });
+  const table = element("div", "amusd-events", {
+    tabindex: "0",
+    role: "region",
+    "aria-label": say("events"),
+  });
   const panel = element("div", "amusd-panel", { role: "group", "aria-label": say("button_details") }, [
     element("div", "amusd-row", {}, [
       element("label", "", {}, [spaces, element("span", "", {}, say("option_spaces"))]),
@@ -35,16 +39,41 @@ function fillPanel(scores, table, runs, t) {
   const rows = eventRows(runs, t);
   const left = Math.max(0, rows.length - MOST_ROWS);
   const body = element("tbody", "", {}, rows.slice(left).reverse().map(tableRow));
-  const head = element("tr", "", {}, ["ms", "run", "device", "event", "details"].map((name) => element("th", "", { scope: "col" }, say(`column_${name}`))));
-  const caption = element("caption", "", {}, left ? say("events_last", { count: MOST_ROWS, all: rows.length }) : say("events_all", { count: rows.length }));
+  const head = element(
+    "tr",
+    "",
+    {},
+    ["ms", "run", "device", "event", "details"].map((name) =>
+      element("th", "", { scope: "col" }, say(`column_${name}`)),
+    ),
+  );
+  const caption = element(
+    "caption",
+    "",
+    {},
+    left
+      ? say("events_last", { count: MOST_ROWS, all: rows.length })
+      : say("events_all", { count: rows.length }),
+  );
   table.replaceChildren(element("table", "", {}, [caption, element("thead", "", {}, [head]), body]));
 }
 
 function scoreList(run, t) {
-  const cells = scoresOf(run, t).flatMap(([name, value]) => [element("dt", "", {}, name), element("dd", "", {}, value)]);
-  return element("div", "amusd-score", {}, [element("strong", "", {}, run.label), element("dl", "", {}, cells)]);
+  const cells = scoresOf(run, t).flatMap(([name, value]) => [
+    element("dt", "", {}, name),
+    element("dd", "", {}, value),
+  ]);
+  return element("div", "amusd-score", {}, [
+    element("strong", "", {}, run.label),
+    element("dl", "", {}, cells),
+  ]);
 }
 
 function tableRow(cells) {
-  return element("tr", "", {}, cells.map((cell) => element("td", "", {}, cell)));
+  return element(
+    "tr",
+    "",
+    {},
+    cells.map((cell) => element("td", "", {}, cell)),
+  );
 }

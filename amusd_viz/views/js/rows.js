@@ -1,16 +1,14 @@
 // (B) Text, one column per position: what the target has committed, what the draft believes.
 
-import { keyOf, sizeOf } from "./run.js";
-import { believedAt } from "./state.js";
+import { CHIP, chip, DRAFT_TOP, GRAVE_TOP } from "./chips.js";
 import { columnX } from "./layout.js";
-import { fitted, shown, widthOf } from "./measure.js";
-import { group, label, line, mark, node, path, rect, round } from "./nodes.js";
+import { fitted, widthOf } from "./measure.js";
+import { group, label, line, mark, node, path, round } from "./nodes.js";
+import { keyOf, sizeOf } from "./run.js";
 import { say, sayMany } from "./sentences.js";
+import { believedAt } from "./state.js";
 
-const CHIP = 28;
 const TARGET_TOP = 20;
-const DRAFT_TOP = 72;
-const GRAVE_TOP = 106;
 
 export function blockHeight(run, s) {
   return (run.hasDraft ? 146 : 66) * s;
@@ -48,18 +46,34 @@ function drawLabels({ moment, run, state, y, s, layout }) {
   const count = say(narrow ? "committedShort" : "committedCount", { count: state.committed });
   const nodes = [
     label("name", 0, y + 13 * s, 13.5 * s, fitted(run.label, layout.left - 6 * s, 13.5 * s, true), {
-      "font-weight": 700, "text-decoration": pinned ? "underline" : "",
+      "font-weight": 700,
+      "text-decoration": pinned ? "underline" : "",
     }),
     label("target", 0, y + (TARGET_TOP + 19) * s, 13 * s, say("target"), { fill: "$muted" }),
-    label("committed", right, y + (TARGET_TOP + 19) * s, 12.5 * s, count, { ...small, fill: "$ink", "font-weight": 600 }),
+    label("committed", right, y + (TARGET_TOP + 19) * s, 12.5 * s, count, {
+      ...small,
+      fill: "$ink",
+      "font-weight": 600,
+    }),
   ];
-  if (lead > 0) nodes.push(label("lead", right, y + 13 * s, 12.5 * s, say("lead", { count: lead }), { ...small, "font-weight": 700, fill: "$ink" }));
+  if (lead > 0)
+    nodes.push(
+      label("lead", right, y + 13 * s, 12.5 * s, say("lead", { count: lead }), {
+        ...small,
+        "font-weight": 700,
+        fill: "$ink",
+      }),
+    );
   if (run.hasDraft) {
     const knows = state.draftFailed ? say("draftFailed") : say("knows", { count: state.known });
     const behind = state.known < state.committed && !state.draftFailed;
     nodes.push(
       label("draft", 0, y + (DRAFT_TOP + 19) * s, 13 * s, say("draft"), { fill: "$muted" }),
-      label("knows", right, y + (DRAFT_TOP + 19) * s, 12.5 * s, knows, { ...small, fill: behind ? "$ink" : "$muted", "font-weight": behind ? 600 : 400 }),
+      label("knows", right, y + (DRAFT_TOP + 19) * s, 12.5 * s, knows, {
+        ...small,
+        fill: behind ? "$ink" : "$muted",
+        "font-weight": behind ? 600 : 400,
+      }),
     );
   }
   return group("labels", nodes);
@@ -67,12 +81,19 @@ function drawLabels({ moment, run, state, y, s, layout }) {
 
 function drawRuler({ run, state, y, s, layout, start, shownTo }) {
   const nodes = [];
-  const far = Math.max(state.committed, state.length, state.draft?.kind === "proposed" ? state.draft.position + 1 : 0);
+  const far = Math.max(
+    state.committed,
+    state.length,
+    state.draft?.kind === "proposed" ? state.draft.position + 1 : 0,
+  );
   for (let p = start; p < Math.min(shownTo, far); p++) {
     const x = columnX(layout, p, start);
     nodes.push(label(`p${p}`, x + 7 * s, y + 12 * s, 10 * s, String(p), { fill: "$muted" }));
   }
-  if (run.hasDraft && start > 0) nodes.push(label("more", layout.left - 5 * s, y + 12 * s, 10 * s, "…", { fill: "$muted", "text-anchor": "end" }));
+  if (run.hasDraft && start > 0)
+    nodes.push(
+      label("more", layout.left - 5 * s, y + 12 * s, 10 * s, "…", { fill: "$muted", "text-anchor": "end" }),
+    );
   return group("ruler", nodes);
 }
 
@@ -112,7 +133,17 @@ function drawDraftRow(area) {
   if (hidden > 0) nodes.push(more(area, hidden));
   else if (state.draft?.kind === "proposed" && state.draft.position < shownTo && !state.finished) {
     const look = state.death ? "deadThinking" : "thinking";
-    nodes.push(chip(area, keyOf(state.draft.branch, state.draft.position), state.draft.position, DRAFT_TOP, "…", look, null));
+    nodes.push(
+      chip(
+        area,
+        keyOf(state.draft.branch, state.draft.position),
+        state.draft.position,
+        DRAFT_TOP,
+        "…",
+        look,
+        null,
+      ),
+    );
   }
   return group("draftRow", nodes);
 }
@@ -127,64 +158,10 @@ function lookOfBelief({ state }, p) {
 
 function more({ layout, s, y }, count) {
   const x = layout.left + layout.room;
-  return label("beyond", x + 4 * s, y + (DRAFT_TOP + 36) * s, 11 * s, say("ahead", { count }), { fill: "$muted", "text-anchor": "end" });
-}
-
-export const LOOKS = {
-  plain: { fill: "none", stroke: "none", text: "$ink" },
-  known: { fill: "none", stroke: "none", text: "$muted" },
-  accepted: { fill: "none", stroke: "$targetEdge", text: "$ink", mark: "check", markColour: "$targetEdge" },
-  star: { fill: "$targetFill", stroke: "$targetEdge", thick: 2, text: "$onTarget", bold: true, mark: "star", markColour: "$targetEdge" },
-  acceptedBefore: { fill: "none", stroke: "$rule", text: "$ink", mark: "check", markColour: "$muted" },
-  starBefore: { fill: "none", stroke: "$muted", text: "$ink", mark: "star", markColour: "$muted" },
-  pending: { fill: "$draftFill", stroke: "$draftEdge", text: "$onDraft" },
-  thinking: { fill: "none", stroke: "$draftEdge", text: "$draftEdge", dash: "1 3" },
-  deadThinking: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
-  rejected: { fill: "$reject", stroke: "$rejectEdge", thick: 2, text: "$onReject", bold: true, mark: "cross", markColour: "$onReject" },
-  contradicted: { fill: "none", stroke: "$reject", thick: 2, text: "$reject", bold: true, dash: "4 3", mark: "cross", markColour: "$reject" },
-  dead: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
-};
-
-function chip(area, key, position, top, text, lookName, id, dropped = false) {
-  const { layout, s, y, start } = area;
-  const look = LOOKS[lookName];
-  const x = columnX(layout, position, start);
-  const width = columnX(layout, position + 1, start) - x - 4 * s;
-  const height = (dropped ? 22 : CHIP) * s;
-  const size = layout.size * (dropped ? 0.86 : 1);
-  const marked = look.mark ? 13 * s : 0;
-  const words = fitted(shown(text, 40, area.moment.view.spaces), width - 10 * s - marked, size, look.bold);
-  const middle = height / 2;
-  const children = [
-    rect("box", 0, 0, width, height, {
-      rx: 5 * s, fill: look.fill, stroke: look.stroke, "stroke-width": round((look.thick ?? 1.25) * s), "stroke-dasharray": look.dash ?? "",
-    }),
-    label("word", 6 * s, middle + size * 0.35, size, words, { fill: look.text, "font-weight": look.bold ? 700 : 400 }),
-  ];
-  if (look.mark) {
-    const markX = Math.min(width - 9 * s, 6 * s + widthOf(words, size, look.bold) + 9 * s);
-    children.push(mark(look.mark, "mark", markX, middle, 4.4 * s, look.markColour));
-  }
-  if (id && isLit(area.moment, id)) {
-    children.push(rect("lit", -3 * s, -3 * s, width + 6 * s, height + 6 * s, { rx: 7 * s, fill: "none", stroke: "$focus", "stroke-width": 2 * s }));
-  }
-  return node("g", key, {
-    class: "amusd-chip",
-    transform: `translate(${round(x)} ${round(y + top * s)})`,
-    "data-token": id ?? "",
-    "data-look": lookName,
-    "data-drop": dropped ? round((GRAVE_TOP - DRAFT_TOP) * s) : "",
-  }, children);
-}
-
-// A token is lit together with everything that stands for the same run and position.
-export function isLit(moment, id) {
-  const lit = moment.view.lit;
-  if (!lit || !id) return false;
-  if (lit === id) return true;
-  const [run, branch, position] = id.split(":");
-  const [litRun, litBranch, litPosition] = lit.split(":");
-  return run === litRun && position === litPosition && (branch === "c" || litBranch === "c");
+  return label("beyond", x + 4 * s, y + (DRAFT_TOP + 36) * s, 11 * s, say("ahead", { count }), {
+    fill: "$muted",
+    "text-anchor": "end",
+  });
 }
 
 // The window being judged, or the one just judged: a bracket over the draft's row.
@@ -206,7 +183,9 @@ function drawWindow(area) {
     const size = 10.5 * s;
     const w = widthOf(text, size) + 8 * s;
     const middle = span.x + Math.max(span.width / 2, w / 2);
-    nodes.push(label("word", middle, top - 4 * s, size, text, { fill: "$targetEdge", "text-anchor": "middle" }));
+    nodes.push(
+      label("word", middle, top - 4 * s, size, text, { fill: "$targetEdge", "text-anchor": "middle" }),
+    );
   }
   return group("window", nodes);
 }
@@ -232,8 +211,18 @@ function drawMismatch(area) {
   const cy = y + ((TARGET_TOP + CHIP + DRAFT_TOP) / 2) * s;
   const r = 9.5 * s;
   const nodes = [
-    line("link", middle, y + (TARGET_TOP + CHIP) * s, middle, y + DRAFT_TOP * s, { stroke: "$reject", "stroke-width": 2 * s }),
-    node("circle", "disc", { cx: round(middle), cy: round(cy), r: round(r), fill: "$reject", stroke: "$rejectEdge", "stroke-width": round(1.5 * s) }),
+    line("link", middle, y + (TARGET_TOP + CHIP) * s, middle, y + DRAFT_TOP * s, {
+      stroke: "$reject",
+      "stroke-width": 2 * s,
+    }),
+    node("circle", "disc", {
+      cx: round(middle),
+      cy: round(cy),
+      r: round(r),
+      fill: "$reject",
+      stroke: "$rejectEdge",
+      "stroke-width": round(1.5 * s),
+    }),
     mark("unequal", "sign", middle, cy, 5.6 * s, "$onReject"),
   ];
   const far = Math.max(state.length, state.draft?.kind === "proposed" ? state.draft.position + 1 : 0);
@@ -242,7 +231,14 @@ function drawMismatch(area) {
   const d = `M${round(branch.x + 8 * s)} ${round(bottom - 3 * s)} V${round(bottom)} H${round(branch.x + branch.width)} V${round(bottom - 3 * s)}`;
   nodes.push(
     path("branch", d, { stroke: "$deadEdge", "stroke-width": round(1.25 * s) }),
-    label("branchWord", branch.x + 12 * s, bottom + 14 * s, 11.5 * s, say("deadBranch", { branch: death.branch }), { fill: "$deadText" }),
+    label(
+      "branchWord",
+      branch.x + 12 * s,
+      bottom + 14 * s,
+      11.5 * s,
+      say("deadBranch", { branch: death.branch }),
+      { fill: "$deadText" },
+    ),
   );
   return { nodes: group("mismatch", nodes), at: { x: x + 2 * s, y: y + (DRAFT_TOP + CHIP) * s } };
 }
@@ -256,10 +252,30 @@ function drawGraveyard(area) {
   for (const proposal of grave.proposals) {
     if (proposal.position < start || proposal.position >= area.shownTo) continue;
     const id = `${run.number}:${proposal.branch}:${proposal.position}`;
-    nodes.push(chip(area, keyOf(proposal.branch, proposal.position), proposal.position, GRAVE_TOP, proposal.text, "dead", id, true));
+    nodes.push(
+      chip(
+        area,
+        keyOf(proposal.branch, proposal.position),
+        proposal.position,
+        GRAVE_TOP,
+        proposal.text,
+        "dead",
+        id,
+        true,
+      ),
+    );
   }
   if (nodes.length) {
-    nodes.push(label("graveWord", layout.left - 8 * s, y + (GRAVE_TOP + 15) * s, 11.5 * s, sayMany("discarded", nodes.length), { fill: "$deadText", "text-anchor": "end" }));
+    nodes.push(
+      label(
+        "graveWord",
+        layout.left - 8 * s,
+        y + (GRAVE_TOP + 15) * s,
+        11.5 * s,
+        sayMany("discarded", nodes.length),
+        { fill: "$deadText", "text-anchor": "end" },
+      ),
+    );
   }
   return group("grave", nodes);
 }

@@ -155,7 +155,7 @@ const TAKE = {
   },
 };
 
-export function textOf(text, token) {
+function textOf(text, token) {
   return text || `⟨${token}⟩`;
 }
 
@@ -167,7 +167,7 @@ export function sizeOf(window) {
 function commit(run, verdict, token, offset) {
   const position = verdict.position + offset;
   if (position !== run.commits.length) return;
-  const how = offset < verdict.accepted ? "accepted" : verdict.extra ?? "none";
+  const how = offset < verdict.accepted ? "accepted" : (verdict.extra ?? "none");
   const text = textOf(verdict.texts?.[offset], token);
   run.commits.push({ position, token, text, at: verdict.end, how, verdict });
 }

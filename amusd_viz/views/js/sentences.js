@@ -1,6 +1,6 @@
 // Every sentence and word on screen, with named slots, so that they can be translated in one place.
 
-export const SENTENCES = {
+const SENTENCES = {
   method_amusd: "AMUSD",
   method_synchronous: "synchronous",
   method_autoregressive: "autoregressive",
@@ -14,21 +14,28 @@ export const SENTENCES = {
   windowTaken_one: "{run}: the target begins to judge one proposal, {tokens}.",
   windowTaken_many: "{run}: the target begins to judge {count} proposals, {tokens}.",
   windowTaken_none: "{run}: the target takes a step of its own, without proposals.",
-  rejectedDead: "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it still works on a dead branch.",
-  rejectedIdle: "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it stands still.",
-  contradictedDead: "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it still works on a dead branch.",
-  contradictedIdle: "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it stands still.",
+  rejectedDead:
+    "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it still works on a dead branch.",
+  rejectedIdle:
+    "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it stands still.",
+  contradictedDead:
+    "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it still works on a dead branch.",
+  contradictedIdle:
+    "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it stands still.",
   verdictFirst: "{run}: the target read the prompt and committed the first token, {committed}.",
   verdictPlain: "{run}: the target committed {committed} by itself.",
   verdictBonus_one: "{run}: the target accepted {accepted} and added a bonus token, {committed}.",
-  verdictBonus_many: "{run}: the target accepted {count} proposals, {accepted}, and added a bonus token, {committed}.",
+  verdictBonus_many:
+    "{run}: the target accepted {count} proposals, {accepted}, and added a bonus token, {committed}.",
   verdictCorrection: "{run}: the target rejected {rejected} and committed {committed}.",
   verdictCut: "{run}: the target accepted {accepted}; the output ends here.",
   carriedOn: "{run}: the draft hears that {known} tokens are committed. It agrees and carries on.",
   fastForwarded_one: "{run}: the draft hears of {tokens}, which it had not drafted, and takes it over.",
   fastForwarded_many: "{run}: the draft hears of {count} tokens it had not drafted, and takes them over.",
-  rolledBack_one: "{run}: the draft hears of {committed}. It discards {discarded} and starts branch {branch}.",
-  rolledBack_many: "{run}: the draft hears of {committed}. It discards {count} tokens, {discarded}, and starts branch {branch}.",
+  rolledBack_one:
+    "{run}: the draft hears of {committed}. It discards {discarded} and starts branch {branch}.",
+  rolledBack_many:
+    "{run}: the draft hears of {committed}. It discards {count} tokens, {discarded}, and starts branch {branch}.",
   waitBegins_draft: "{run}: the draft {reason}.",
   waitBegins_target: "{run}: the target {reason}.",
   waitEnds_draft: "{run}: the draft goes on.",
@@ -218,7 +225,8 @@ export const SENTENCES = {
 
   // problems
   tooBig: "{name} has {size} MB; a trace of that size cannot be opened here.",
-  notATrace: "{name} is not a trace: its first line is no header of a run. Traces are made by: amusd-viz decode PROMPT --trace FILE",
+  notATrace:
+    "{name} is not a trace: its first line is no header of a run. Traces are made by: amusd-viz decode PROMPT --trace FILE",
   newerTrace: "{name} has schema {schema}; this viewer reads up to {known}. Upgrade amusd-viz to open it.",
   notAnEvent: "{name} cannot be opened: line {line} is no event.",
   nothing: "There is no run to show yet.",

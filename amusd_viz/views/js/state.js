@@ -48,7 +48,10 @@ export function fateAt(run, branch, position, t) {
   if (doomOf(run, branch, position, t)) return "doomed";
   const { window } = stateAt(run, t);
   const inWindow =
-    window && window.branch === branch && position >= window.position && position < window.position + sizeOf(window);
+    window &&
+    window.branch === branch &&
+    position >= window.position &&
+    position < window.position + sizeOf(window);
   return inWindow ? "window" : "pending";
 }
 

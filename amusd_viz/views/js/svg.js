@@ -1,7 +1,8 @@
 // The picture as an SVG string: for the static site, saved pages and every export.
 
 import { FONT, resolveColour } from "./palette.js";
-import { makeStage, scene } from "./scene.js";
+import { scene } from "./scene.js";
+import { makeStage } from "./stage.js";
 import { momentOf } from "./beats.js";
 
 // Traces (texts of files) and {time, width, theme, size, future, at} -> an SVG document.
@@ -26,14 +27,16 @@ export function svgOf({ width, height, nodes, sentence }, theme = "light") {
 
 function markup({ tag, attrs, text, children }, theme) {
   const list = Object.entries(attrs)
-    .filter(([name, value]) => value !== "" && value !== null && !name.startsWith("data-") && name !== "class")
+    .filter(
+      ([name, value]) => value !== "" && value !== null && !name.startsWith("data-") && name !== "class",
+    )
     .map(([name, value]) => ` ${name}="${escaped(String(resolveColour(value, theme)))}"`);
   const inside = text === null ? children.map((child) => markup(child, theme)).join("") : escaped(text);
   return `<${tag}${list.join("")}>${inside}</${tag}>`;
 }
 
 // Also drops what XML forbids, so that no text can break the document.
-export function escaped(text) {
+function escaped(text) {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "")
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "")

@@ -12,7 +12,8 @@ import { customProperties, FONT } from "./palette.js";
 import { makePanel } from "./panel.js";
 import { patch } from "./patch.js";
 import { Player } from "./player.js";
-import { grow, makeStage, scene } from "./scene.js";
+import { scene } from "./scene.js";
+import { grow, makeStage } from "./stage.js";
 import { say } from "./sentences.js";
 import { isDark, watchTheme } from "./theme.js";
 
@@ -25,7 +26,16 @@ export class Theater {
   constructor(host, traces, options = {}) {
     this.host = host;
     this.options = options;
-    this.view = { width: 0, size: 14, zoom: 1, future: options.future ?? "ghost", pinned: null, lit: null, spaces: false, badge: "" };
+    this.view = {
+      width: 0,
+      size: 14,
+      zoom: 1,
+      future: options.future ?? "ghost",
+      pinned: null,
+      lit: null,
+      spaces: false,
+      badge: "",
+    };
     this.player = new Player((t, why) => this.moved(why));
     this.arrivals = new Arrivals((run, have) => options.onMissing?.(run, have));
     this.lit = null;
@@ -42,7 +52,12 @@ export class Theater {
     this.root.style.setProperty("--amusd-font", FONT);
     if (this.options.height) this.root.style.maxHeight = `${this.options.height}px`;
     this.svg = svgElement("svg", { class: "amusd-picture", role: "img" });
-    this.scrubber = element("input", "amusd-scrubber", { type: "range", min: "0", step: "any", "aria-label": say("scrubber") });
+    this.scrubber = element("input", "amusd-scrubber", {
+      type: "range",
+      min: "0",
+      step: "any",
+      "aria-label": say("scrubber"),
+    });
     this.problem = element("p", "amusd-problem", { role: "alert" });
     this.said = element("div", "amusd-said", { "aria-live": "polite" });
     this.card = makeCard();
@@ -70,7 +85,11 @@ export class Theater {
       event.preventDefault();
       this.actions[event.deltaY < 0 ? "zoomIn" : "zoomOut"]();
     });
-    acceptDrops(this.root, (texts) => this.show(texts, { at: null }), (sentence) => this.complain(sentence));
+    acceptDrops(
+      this.root,
+      (texts) => this.show(texts, { at: null }),
+      (sentence) => this.complain(sentence),
+    );
   }
 
   // -- what is shown -------------------------------------------------------------------------
@@ -84,7 +103,8 @@ export class Theater {
       this.view.badge = note ? say("recording") : live ? say("live") : "";
       this.setStage(stage);
       if (live) this.follow(true);
-      else if (at !== undefined) this.player.jump(momentOf(stage.runs, at) ?? momentOf(stage.runs, null), "open");
+      else if (at !== undefined)
+        this.player.jump(momentOf(stage.runs, at) ?? momentOf(stage.runs, null), "open");
       this.complain(note ? say(note.name, note) : "");
     } catch (error) {
       this.complain(error.message);
@@ -109,8 +129,15 @@ export class Theater {
     const step = Math.max(1, ...(drafting.length ? drafting : stage.runs).map((run) => run.step));
     const deaths = stage.runs.flatMap((run) => [...run.deathOf.values()]);
     const rests = deaths.flatMap((death) => [death.since, death.heard ?? death.since]);
-    this.player.load(stage.end, step, rests.sort((a, b) => a - b));
-    this.root.setAttribute("aria-label", say("theater", { runs: stage.runs.map((run) => run.label).join(", ") }));
+    this.player.load(
+      stage.end,
+      step,
+      rests.sort((a, b) => a - b),
+    );
+    this.root.setAttribute(
+      "aria-label",
+      say("theater", { runs: stage.runs.map((run) => run.label).join(", ") }),
+    );
     if (this.following) this.player.move(stage.end, "live");
     else this.draw();
   }
@@ -221,7 +248,9 @@ export class Theater {
   observe() {
     this.sizes = new ResizeObserver(() => this.measure());
     this.sizes.observe(this.root);
-    this.sight = new IntersectionObserver((seen) => (this.player.visible = seen[seen.length - 1].isIntersecting));
+    this.sight = new IntersectionObserver(
+      (seen) => (this.player.visible = seen[seen.length - 1].isIntersecting),
+    );
     this.sight.observe(this.root);
     const stillness = matchMedia("(prefers-reduced-motion: reduce)");
     this.still = stillness.matches;
@@ -240,7 +269,8 @@ export class Theater {
 
   colour() {
     this.dark = !this.presenting && isDark(this.host);
-    for (const [name, value] of customProperties(this.dark, this.presenting)) this.root.style.setProperty(name, value);
+    for (const [name, value] of customProperties(this.dark, this.presenting))
+      this.root.style.setProperty(name, value);
     this.root.style.colorScheme = this.dark ? "dark" : "light";
   }
 
@@ -259,6 +289,8 @@ const MOVING = new Set(["step", "playing", "live"]);
 function dropIn(made, attrs) {
   if (!attrs["data-drop"]) return;
   const from = `${attrs.transform} translate(0 ${-attrs["data-drop"]})`;
-  const frames = [from, attrs.transform].map((transform) => ({ transform: transform.replace(/([\d.-]+) ([\d.-]+)\)/g, "$1px, $2px)") }));
+  const frames = [from, attrs.transform].map((transform) => ({
+    transform: transform.replace(/([\d.-]+) ([\d.-]+)\)/g, "$1px, $2px)"),
+  }));
   made.animate(frames, { duration: DROP_MS, easing: "ease-out" });
 }

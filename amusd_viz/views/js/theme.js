@@ -26,7 +26,17 @@ function brightness([r, g, b]) {
 // Calls back when the theme may have changed; returns how to stop.
 export function watchTheme(onChange) {
   const observer = new MutationObserver(onChange);
-  const filter = { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-jp-theme-name", "data-theme", "data-vscode-theme-kind"] };
+  const filter = {
+    attributes: true,
+    attributeFilter: [
+      "class",
+      "style",
+      "data-jp-theme-light",
+      "data-jp-theme-name",
+      "data-theme",
+      "data-vscode-theme-kind",
+    ],
+  };
   observer.observe(document.body, filter);
   observer.observe(document.documentElement, filter);
   const wish = matchMedia("(prefers-color-scheme: dark)");
