@@ -295,9 +295,7 @@ class Session:
         """Kills a draft that does not end its half of a finished run."""
         if run.waits_for(ev.Side.DRAFT):
             worker = self._workers[ev.Side.DRAFT]
-            worker.fault = Fault(
-                f"it did not end within {PATIENCE_S:.0f} s after the target, so it was ended", True
-            )
+            worker.fault = Fault("it did not end its half of the run and was ended", named=True)
             worker.kill()
 
     def _on_gone(self, worker: WorkerProcess) -> None:
