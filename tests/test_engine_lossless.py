@@ -167,23 +167,21 @@ def default_pair_matrix(
     prompts: list[str],
     samplings: dict[str, dict],
     tokens: int,
+    chat: bool,
     done: Iterable[tuple[str, str]] = (),
 ) -> Iterator[dict]:
     """Decodes every prompt in every way and says, for each, whether all tokens agreed.
 
     Pairs of sampling and prompt in ``done`` are left out.
     """
+    same = {"max_new_tokens": tokens, "chat": chat}
     with Session(dtype=dtype, rows=rows) as session:
         for (name, sampling), prompt in itertools.product(samplings.items(), prompts):
             if (name, prompt) in done:
                 continue
-            plain = finished(
-                session.decode(prompt, "autoregressive", max_new_tokens=tokens, **sampling)
-            )
+            plain = finished(session.decode(prompt, "autoregressive", **same, **sampling))
             for method, how in WAYS:
-                run = finished(
-                    session.decode(prompt, method, max_new_tokens=tokens, **how, **sampling)
-                )
+                run = finished(session.decode(prompt, method, **same, **how, **sampling))
                 assert run.header.numerics == plain.header.numerics
                 metrics = measure(run.trace)
                 yield {
@@ -204,7 +202,9 @@ def default_pair_matrix(
 def test_default_pair(dtype: str, rows: int, prompts: int) -> None:
     """The real models in CI; slow on processors that only emulate bf16."""
     samplings = {"greedy": {}} if dtype == "bf16" else {"T 1.0": SAMPLINGS["T 1.0, top-p 0.9"]}
-    results = list(default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32))
+    results = list(
+        default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32, chat=True)
+    )
     assert len(results) == prompts * len(WAYS)
     assert [r for r in results if not r["identical"]] == []
 
@@ -215,6 +215,7 @@ def test_default_pair(dtype: str, rows: int, prompts: int) -> None:
 def test_default_pair_full_matrix(dtype: str, rows: int) -> None:
     """40 prompts, three samplings, every method; the result is kept in assets/lossless/.
 
+    Plain continuations, since every chat prompt begins with the same 30 tokens.
     AMUSD_VIZ_MATRIX_RESUME=1 goes on where an interrupted run ended.
     """
     tokens = int(os.environ.get("AMUSD_VIZ_MATRIX_TOKENS", "32"))
@@ -226,7 +227,7 @@ def test_default_pair_full_matrix(dtype: str, rows: int) -> None:
     done = {(r["sampling"], r["prompt"]) for r in results}
     with file.open("w", encoding="utf-8") as kept:
         kept.writelines(json.dumps(r, ensure_ascii=False) + "\n" for r in results)
-        for result in default_pair_matrix(dtype, rows, PROMPTS, SAMPLINGS, tokens, done):
+        for result in default_pair_matrix(dtype, rows, PROMPTS, SAMPLINGS, tokens, False, done):
             results.append(result)
             print(json.dumps(result, ensure_ascii=False), file=kept, flush=True)
     assert len(results) == 40 * len(SAMPLINGS) * len(WAYS)

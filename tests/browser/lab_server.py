@@ -16,6 +16,8 @@ from pathlib import Path
 import nbformat
 import psutil
 
+from amusd_viz.paths import assets
+
 START_LIMIT = 120
 """Seconds after which a server that does not answer is given up."""
 
@@ -45,12 +47,14 @@ class LabServer:
     def add(self, notebook: nbformat.NotebookNode) -> str:
         """Puts a notebook into the server's root under a name of its own, and returns the name."""
         self._copies += 1
-        name = f"notebook-{self._copies}.ipynb"
+        name = f"notebooks/notebook-{self._copies}.ipynb"
         nbformat.write(notebook, self.root / name)
         return name
 
     def start(self) -> None:
-        self.root.mkdir(parents=True)
+        (self.root / "notebooks").mkdir(parents=True)
+        # Notebooks show pictures from the folder beside theirs.
+        (self.root / "assets").symlink_to(assets())
         self._write_settings()
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
