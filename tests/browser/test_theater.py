@@ -20,6 +20,7 @@ from browser.theater_page import (
 from playwright.sync_api import Browser, Page, expect
 
 from amusd_viz import events as ev
+from amusd_viz.export.page import save_html
 from amusd_viz.trace import Trace
 
 sys.path.append(str(Path(__file__).parents[1] / "js"))
@@ -403,13 +404,13 @@ def test_the_question_is_answered_by_revealing(page, runs):
 
 
 def test_presenting_fills_the_tab_in_large_type_and_goes_back(page, runs):
+    page.set_viewport_size({"width": 1920, "height": 1080})
     put_theater(page, *runs, dark=True)
     focus(page)
     press(page, "p")
     box = page.locator(".amusd-theater").bounding_box()
-    assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 1280, 900)
-    size = page.locator(".amusd-chip text").first.get_attribute("font-size")
-    assert float(size) == 20
+    assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 1920, 1080)
+    assert type_size(page) == 20
     paper = page.evaluate(
         "() => getComputedStyle(document.querySelector('.amusd-theater')).backgroundColor"
     )
@@ -418,8 +419,22 @@ def test_presenting_fills_the_tab_in_large_type_and_goes_back(page, runs):
     press(page, "PageDown")
     assert playhead(page) > before
     press(page, "Escape")
-    assert page.locator(".amusd-theater").bounding_box()["width"] < 1280
-    assert float(page.locator(".amusd-chip text").first.get_attribute("font-size")) == 14
+    assert page.locator(".amusd-theater").bounding_box()["width"] < 1920
+    assert type_size(page) == 14
+
+
+def test_presenting_leaves_nothing_below_a_small_tab(page, runs):
+    page.set_viewport_size({"width": 1366, "height": 768})
+    put_theater(page, *runs)
+    focus(page)
+    press(page, "p")
+    bottom = page.locator(".amusd-controls").bounding_box()
+    assert bottom["y"] + bottom["height"] <= 768
+    assert type_size(page) > 14
+
+
+def type_size(page: Page) -> float:
+    return float(page.locator(".amusd-chip text").first.get_attribute("font-size"))
 
 
 # -- several, live, files --------------------------------------------------------------------
@@ -525,6 +540,27 @@ def test_a_dropped_trace_is_opened(page, runs):
         "() => document.querySelector('.amusd-picture').getAttribute('aria-label').startsWith('AMUSD')"
     )
     assert IN_FLIGHT in sentence(page)
+
+
+def test_a_saved_page_plays_from_disk_without_network(browser, runs, tmp_path):
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.goto(save_html(tmp_path / "saved.html", *runs).as_uri())
+    assert IN_FLIGHT in sentence(page)
+    before = playhead(page)
+    page.get_by_role("button", name="play", exact=True).click()
+    page.wait_for_function(
+        "(t) => Number(document.querySelector('.amusd-scrubber').value) > t", arg=before
+    )
+    drop(page, "other.jsonl", runs[1].dumps().decode())
+    page.wait_for_function(
+        "() => document.querySelector('.amusd-theater').getAttribute('aria-label') === 'Theater: AMUSD'"
+    )
+    assert problems == []
+    context.close()
 
 
 NOT_TRACES = {

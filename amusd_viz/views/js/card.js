@@ -21,7 +21,7 @@ export function fillCard(card, runs, id, t, pinned) {
     card.replaceChildren(
       element("strong", "amusd-card-title", {}, facts.title),
       list([...facts.rows, ...more]),
-      ...(pinned ? facts.best.map(bestList) : []),
+      ...(pinned && facts.best.length ? [element("div", "amusd-bests", {}, facts.best.map(bestList))] : []),
       element("p", "amusd-hint", {}, say(pinned ? "hint_pinned" : "hint_hover")),
     );
   }
@@ -46,17 +46,23 @@ function bestList({ side, candidates }) {
   ]);
 }
 
-// Below its token if there is room, otherwise above; never outside the stage.
+// Below its token if there is room, else above, else beside it; never outside the stage.
 export function placeCard(card, token, stageBox) {
   const frame = stageBox.getBoundingClientRect();
   const box = token.getBoundingClientRect();
-  const width = card.offsetWidth;
-  const height = card.offsetHeight;
-  const left = Math.min(Math.max(0, box.left - frame.left), Math.max(0, frame.width - width));
+  const { offsetWidth: width, offsetHeight: height } = card;
+  const x = box.left - frame.left;
   const below = box.bottom - frame.top + 8;
   const above = box.top - frame.top - height - 8;
+  let left = Math.min(Math.max(0, x), Math.max(0, frame.width - width));
+  let top = below + height <= frame.height ? below : above;
+  if (top < 0) {
+    const right = x + box.width + 12;
+    left = right + width <= frame.width ? right : Math.max(0, x - width - 12);
+    top = Math.max(0, frame.height - height);
+  }
   card.style.left = `${Math.round(left)}px`;
-  card.style.top = `${Math.round(below + height > frame.height && above > 0 ? above : below)}px`;
+  card.style.top = `${Math.round(top)}px`;
 }
 
 // The card as one sentence, for the live region.

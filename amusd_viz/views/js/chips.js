@@ -6,10 +6,6 @@ import { label, mark, node, rect, round } from "./nodes.js";
 
 export const CHIP = 28;
 
-export const DRAFT_TOP = 72;
-
-export const GRAVE_TOP = 106;
-
 export const LOOKS = {
   plain: { fill: "none", stroke: "none", text: "$ink" },
   known: { fill: "none", stroke: "none", text: "$muted" },
@@ -95,7 +91,7 @@ export function chip(area, key, position, top, text, lookName, id, dropped = fal
       transform: `translate(${round(x)} ${round(y + top * s)})`,
       "data-token": id ?? "",
       "data-look": lookName,
-      "data-drop": dropped ? round((GRAVE_TOP - DRAFT_TOP) * s) : "",
+      "data-drop": dropped ? round((layout.rhythm.graveTop - layout.rhythm.draftTop) * s) : "",
     },
     children,
   );

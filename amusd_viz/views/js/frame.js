@@ -85,7 +85,7 @@ export function drawSentence({ layout }, sentence) {
       node(
         "text",
         `s${i}`,
-        { x: 0, y: round(54 * s + pitch * i), "font-size": round(size), fill: "$ink" },
+        { x: 0, y: round((layout.rhythm.title + 8) * s + pitch * i), "font-size": round(size), fill: "$ink" },
         emphasised(text),
       ),
     ),

@@ -8,37 +8,36 @@ import { group, label, line, rect } from "./nodes.js";
 import { say } from "./sentences.js";
 
 const AXIS = 24;
-const GAP = 22; // between the two lanes of a run: messages travel here
-const BETWEEN = 22;
 
-export function lanesHeight(runs, s) {
-  return (AXIS + runs.reduce((sum, run) => sum + runHeight(run), 0)) * s;
+export function lanesHeight(runs, { rhythm, s }) {
+  return (AXIS + runs.reduce((sum, run) => sum + runHeight(run, rhythm), 0)) * s;
 }
 
-function runHeight(run) {
-  return BETWEEN + (run.hasDraft ? 2 * LANE + GAP : LANE);
+// Messages travel through the gap between the two lanes of a run.
+function runHeight(run, { gap, between }) {
+  return between + (run.hasDraft ? 2 * LANE + gap : LANE);
 }
 
 // -> {nodes, playhead, above, edges}: three layers, and where the fatal verdict of each run ends in time.
 export function drawLanes(moment, top) {
   const { layout, runs, page, t } = moment;
-  const { s } = layout;
+  const { s, rhythm } = layout;
   const nodes = [drawAxis(moment, top)];
   const edges = [];
   const above = [];
-  let y = top + (AXIS + BETWEEN - 6) * s;
+  let y = top + (AXIS + rhythm.between - 6) * s;
   runs.forEach((run, i) => {
     const lanes = { moment, run, state: moment.states[i], place: i };
     lanes.draftY = y;
-    lanes.targetY = y + (run.hasDraft ? LANE + GAP : 0) * s;
+    lanes.targetY = y + (run.hasDraft ? LANE + rhythm.gap : 0) * s;
     nodes.push(group(`lanes${i}`, drawRun(lanes)));
     above.push(
       group(`above${i}`, [...drawVerdictMarks(lanes), ...(run.hasDraft ? drawMessages(lanes) : [])]),
     );
     edges.push(edgeOf(lanes));
-    y += runHeight(run) * s;
+    y += runHeight(run, rhythm) * s;
   });
-  const bottom = y - BETWEEN * s + 8 * s;
+  const bottom = y - rhythm.between * s + 8 * s;
   return {
     nodes: group("time", nodes),
     playhead: drawPlayhead(moment, top, bottom),

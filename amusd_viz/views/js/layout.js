@@ -6,16 +6,41 @@ import { shown, widthOf } from "./measure.js";
 
 const PAGE_TURN = 0.85;
 const MARK_AND_PADDING = 28;
+
+// Where rows and lanes stand, in px of ordinary size; `tight` where a whole tab is to be filled.
+const ROOMY = {
+  title: 46,
+  earlier: 30,
+  targetTop: 20,
+  draftTop: 72,
+  graveTop: 106,
+  block: 146,
+  gap: 22,
+  between: 22,
+  foot: 36,
+};
+const TIGHT = {
+  title: 40,
+  earlier: 26,
+  targetTop: 16,
+  draftTop: 62,
+  graveTop: 93,
+  block: 118,
+  gap: 18,
+  between: 17,
+  foot: 30,
+};
 const CONTEXT = 3; // committed tokens kept in view when a page turns
 
 // All measures of a stage for a width in px. `size` is the type size: 14, or 20 when presenting.
-export function layOut(runs, { width, size = 14, zoom = 1, settled = true, spaces = false }) {
+export function layOut(runs, { width, size = 14, zoom = 1, settled = true, spaces = false, tight = false }) {
   const s = size / 14;
   const narrow = width / s < 900;
   const names = runs.map((run) => widthOf(run.label, 13.5 * s, true) + 20 * s);
   const left = Math.round(Math.max((narrow ? 72 : 116) * s, ...names));
   const right = Math.round((narrow ? 72 : 104) * s);
-  const layout = { width, size, s, narrow, left, right, room: Math.max(120, width - left - right) };
+  const room = Math.max(120, width - left - right);
+  const layout = { width, size, s, narrow, left, right, room, rhythm: tight ? TIGHT : ROOMY };
   layout.columns = columnOffsets(runs, layout, settled, spaces);
   layout.joint = pagesOf(runs, layout);
   layout.own = runs.map((run) => pagesOf([run], layout));

@@ -1,6 +1,6 @@
 // (B) Text, one column per position: what the target has committed, what the draft believes.
 
-import { CHIP, chip, DRAFT_TOP, GRAVE_TOP } from "./chips.js";
+import { CHIP, chip } from "./chips.js";
 import { columnX } from "./layout.js";
 import { fitted, widthOf } from "./measure.js";
 import { group, label, line, mark, node, path, round } from "./nodes.js";
@@ -8,10 +8,8 @@ import { keyOf, sizeOf } from "./run.js";
 import { say, sayMany } from "./sentences.js";
 import { believedAt } from "./state.js";
 
-const TARGET_TOP = 20;
-
-export function blockHeight(run, s) {
-  return (run.hasDraft ? 146 : 66) * s;
+export function blockHeight(run, { rhythm, s }) {
+  return (run.hasDraft ? rhythm.block : rhythm.targetTop + CHIP + 18) * s;
 }
 
 // -> {nodes, mismatch}: the drawing, and where the two rows disagree (null if they do not).
@@ -19,7 +17,17 @@ export function drawBlock(moment, place, y) {
   const { layout, runs, states, starts } = moment;
   const run = runs[place];
   const state = states[place];
-  const area = { moment, run, state, y, s: layout.s, start: starts[place], layout, t: moment.t };
+  const area = {
+    moment,
+    run,
+    state,
+    y,
+    s: layout.s,
+    rhythm: layout.rhythm,
+    start: starts[place],
+    layout,
+    t: moment.t,
+  };
   area.shownTo = lastColumn(area);
   const nodes = [drawLabels(area), drawRuler(area), drawTargetRow(area)];
   if (run.hasDraft) nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area));
@@ -36,7 +44,7 @@ function lastColumn({ layout, start }) {
   return p;
 }
 
-function drawLabels({ moment, run, state, y, s, layout }) {
+function drawLabels({ moment, run, state, y, s, rhythm, layout }) {
   const { narrow, width } = layout;
   const pinned = moment.view.pinned === run.number;
   const others = moment.states.filter((other) => other !== state).map((other) => other.committed);
@@ -49,8 +57,8 @@ function drawLabels({ moment, run, state, y, s, layout }) {
       "font-weight": 700,
       "text-decoration": pinned ? "underline" : "",
     }),
-    label("target", 0, y + (TARGET_TOP + 19) * s, 13 * s, say("target"), { fill: "$muted" }),
-    label("committed", right, y + (TARGET_TOP + 19) * s, 12.5 * s, count, {
+    label("target", 0, y + (rhythm.targetTop + 19) * s, 13 * s, say("target"), { fill: "$muted" }),
+    label("committed", right, y + (rhythm.targetTop + 19) * s, 12.5 * s, count, {
       ...small,
       fill: "$ink",
       "font-weight": 600,
@@ -68,8 +76,8 @@ function drawLabels({ moment, run, state, y, s, layout }) {
     const knows = state.draftFailed ? say("draftFailed") : say("knows", { count: state.known });
     const behind = state.known < state.committed && !state.draftFailed;
     nodes.push(
-      label("draft", 0, y + (DRAFT_TOP + 19) * s, 13 * s, say("draft"), { fill: "$muted" }),
-      label("knows", right, y + (DRAFT_TOP + 19) * s, 12.5 * s, knows, {
+      label("draft", 0, y + (rhythm.draftTop + 19) * s, 13 * s, say("draft"), { fill: "$muted" }),
+      label("knows", right, y + (rhythm.draftTop + 19) * s, 12.5 * s, knows, {
         ...small,
         fill: behind ? "$ink" : "$muted",
         "font-weight": behind ? 600 : 400,
@@ -98,13 +106,13 @@ function drawRuler({ run, state, y, s, layout, start, shownTo }) {
 }
 
 function drawTargetRow(area) {
-  const { run, state, start, shownTo } = area;
+  const { run, state, start, shownTo, rhythm } = area;
   const nodes = [];
   for (let p = start; p < Math.min(shownTo, state.committed); p++) {
     const commit = run.commits[p];
     const newest = commit.verdict === state.verdict && !state.finished;
     const look = newest ? lookOfNew(commit.how, isLatest(area)) : "plain";
-    nodes.push(chip(area, `t${p}`, p, TARGET_TOP, commit.text, look, `${run.number}:c:${p}`));
+    nodes.push(chip(area, `t${p}`, p, rhythm.targetTop, commit.text, look, `${run.number}:c:${p}`));
   }
   return group("targetRow", nodes);
 }
@@ -120,14 +128,14 @@ function isLatest({ moment, state }) {
 }
 
 function drawDraftRow(area) {
-  const { run, state, start, shownTo, t } = area;
+  const { run, state, start, shownTo, rhythm, t } = area;
   const nodes = [];
   for (let p = start; p < Math.min(shownTo, state.length); p++) {
     const believed = believedAt(run, p, t);
     if (!believed) continue;
     const id = believed.adopted ? `${run.number}:c:${p}` : `${run.number}:${believed.branch}:${p}`;
     const key = believed.adopted ? `a${p}` : keyOf(believed.branch, p);
-    nodes.push(chip(area, key, p, DRAFT_TOP, believed.text, lookOfBelief(area, p), id));
+    nodes.push(chip(area, key, p, rhythm.draftTop, believed.text, lookOfBelief(area, p), id));
   }
   const hidden = state.length - shownTo;
   if (hidden > 0) nodes.push(more(area, hidden));
@@ -138,7 +146,7 @@ function drawDraftRow(area) {
         area,
         keyOf(state.draft.branch, state.draft.position),
         state.draft.position,
-        DRAFT_TOP,
+        rhythm.draftTop,
         "…",
         look,
         null,
@@ -156,9 +164,9 @@ function lookOfBelief({ state }, p) {
   return "pending";
 }
 
-function more({ layout, s, y }, count) {
+function more({ layout, rhythm, s, y }, count) {
   const x = layout.left + layout.room;
-  return label("beyond", x + 4 * s, y + (DRAFT_TOP + 36) * s, 11 * s, say("ahead", { count }), {
+  return label("beyond", x + 4 * s, y + (rhythm.draftTop + 36) * s, 11 * s, say("ahead", { count }), {
     fill: "$muted",
     "text-anchor": "end",
   });
@@ -166,7 +174,7 @@ function more({ layout, s, y }, count) {
 
 // The window being judged, or the one just judged: a bracket over the draft's row.
 function drawWindow(area) {
-  const { state, s, y } = area;
+  const { state, s, y, rhythm } = area;
   const judging = state.window;
   const judged = !judging && state.verdict && state.verdict.proposals ? state.verdict : null;
   const count = judging ? sizeOf(judging) : judged ? judged.proposals : 0;
@@ -174,7 +182,7 @@ function drawWindow(area) {
   const position = (judging ?? judged).position;
   const span = columnsSpan(area, position, position + count);
   if (!span) return group("window", []);
-  const top = y + (DRAFT_TOP - 7) * s;
+  const top = y + (rhythm.draftTop - 7) * s;
   const d = `M${round(span.x)} ${round(top + 5 * s)} V${round(top)} H${round(span.x + span.width)} V${round(top + 5 * s)}`;
   const colour = judging ? "$targetEdge" : "$faint";
   const nodes = [path("bracket", d, { stroke: colour, "stroke-width": round((judging ? 2 : 1.25) * s) })];
@@ -200,7 +208,7 @@ function columnsSpan({ layout, start, shownTo, s }, from, to) {
 
 // Where the two rows disagree: the unequal sign between them, the dead branch below.
 function drawMismatch(area) {
-  const { state, s, y, layout, start, shownTo } = area;
+  const { state, s, y, rhythm, layout, start, shownTo } = area;
   const { death } = state;
   if (!death || death.position < start || death.position >= shownTo || state.finished) {
     return { nodes: group("mismatch", []), at: null };
@@ -208,10 +216,10 @@ function drawMismatch(area) {
   const x = columnX(layout, death.position, start);
   const width = columnX(layout, death.position + 1, start) - x - 4 * s;
   const middle = x + width / 2;
-  const cy = y + ((TARGET_TOP + CHIP + DRAFT_TOP) / 2) * s;
+  const cy = y + ((rhythm.targetTop + CHIP + rhythm.draftTop) / 2) * s;
   const r = 9.5 * s;
   const nodes = [
-    line("link", middle, y + (TARGET_TOP + CHIP) * s, middle, y + DRAFT_TOP * s, {
+    line("link", middle, y + (rhythm.targetTop + CHIP) * s, middle, y + rhythm.draftTop * s, {
       stroke: "$reject",
       "stroke-width": 2 * s,
     }),
@@ -227,7 +235,7 @@ function drawMismatch(area) {
   ];
   const far = Math.max(state.length, state.draft?.kind === "proposed" ? state.draft.position + 1 : 0);
   const branch = columnsSpan(area, death.position, far);
-  const bottom = y + (DRAFT_TOP + CHIP + 6) * s;
+  const bottom = y + (rhythm.draftTop + CHIP + 6) * s;
   const d = `M${round(branch.x + 8 * s)} ${round(bottom - 3 * s)} V${round(bottom)} H${round(branch.x + branch.width)} V${round(bottom - 3 * s)}`;
   nodes.push(
     path("branch", d, { stroke: "$deadEdge", "stroke-width": round(1.25 * s) }),
@@ -240,12 +248,12 @@ function drawMismatch(area) {
       { fill: "$deadText" },
     ),
   );
-  return { nodes: group("mismatch", nodes), at: { x: x + 2 * s, y: y + (DRAFT_TOP + CHIP) * s } };
+  return { nodes: group("mismatch", nodes), at: { x: x + 2 * s, y: y + (rhythm.draftTop + CHIP) * s } };
 }
 
 // What the draft threw away, dropped below its row until the next verdict.
 function drawGraveyard(area) {
-  const { state, run, s, y, layout, start } = area;
+  const { state, run, s, y, rhythm, layout, start } = area;
   const grave = state.graveyard;
   if (!grave || state.death || state.finished) return group("grave", []);
   const nodes = [];
@@ -257,7 +265,7 @@ function drawGraveyard(area) {
         area,
         keyOf(proposal.branch, proposal.position),
         proposal.position,
-        GRAVE_TOP,
+        rhythm.graveTop,
         proposal.text,
         "dead",
         id,
@@ -270,7 +278,7 @@ function drawGraveyard(area) {
       label(
         "graveWord",
         layout.left - 8 * s,
-        y + (GRAVE_TOP + 15) * s,
+        y + (rhythm.graveTop + 15) * s,
         11.5 * s,
         sayMany("discarded", nodes.length),
         { fill: "$deadText", "text-anchor": "end" },

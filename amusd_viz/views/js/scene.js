@@ -11,7 +11,7 @@ import { say } from "./sentences.js";
 import { hideFuture } from "./stage.js";
 import { stateAt } from "./state.js";
 
-// view: {width, size, zoom, future, pinned, lit, spaces, badge}
+// view: {width, size, tight, zoom, future, pinned, lit, spaces, badge}
 // -> {width, height, nodes, sentence, strip, question, runs}; `runs` know no more than the picture shows.
 export function scene(stage, t, view = {}) {
   const full = {
@@ -22,6 +22,7 @@ export function scene(stage, t, view = {}) {
     pinned: null,
     lit: null,
     spaces: false,
+    tight: false,
     badge: "",
     ...view,
   };
@@ -42,27 +43,27 @@ export function scene(stage, t, view = {}) {
   return compose(moment);
 }
 
-function layoutFor(stage, { width, size, zoom, spaces }) {
-  const key = `${width}:${size}:${zoom}:${spaces}`;
+function layoutFor(stage, { width, size, zoom, spaces, tight }) {
+  const key = `${width}:${size}:${zoom}:${spaces}:${tight}`;
   if (!stage.layouts.has(key)) {
     if (stage.layouts.size > 8) stage.layouts.clear();
-    stage.layouts.set(key, layOut(stage.runs, { width, size, zoom, spaces, settled: stage.settled }));
+    stage.layouts.set(key, layOut(stage.runs, { width, size, zoom, spaces, tight, settled: stage.settled }));
   }
   return stage.layouts.get(key);
 }
 
 function compose(moment) {
   const { layout, runs, t, view } = moment;
-  const { s, width } = layout;
+  const { s, width, rhythm } = layout;
   const sentence = sentenceAt(runs, t, view.pinned);
   const nodes = [drawHeader(moment), drawSentence(moment, sentence)];
   const type = sentenceType(layout);
-  let y = 46 * s + type.pitch * type.most;
+  let y = rhythm.title * s + type.pitch * type.most;
   nodes.push(drawEarlier(moment, y));
-  y += 30 * s;
+  y += rhythm.earlier * s;
   const blocks = runs.map((run, i) => {
     const block = drawBlock(moment, i, y);
-    y += blockHeight(run, s);
+    y += blockHeight(run, layout);
     if (i < runs.length - 1) {
       nodes.push(line(`between${i}`, 0, y - 6 * s, width, y - 6 * s, { stroke: "$rule", "stroke-width": 1 }));
     }
@@ -70,12 +71,21 @@ function compose(moment) {
   });
   const lanesTop = y + 8 * s;
   const lanes = drawLanes(moment, lanesTop);
-  y = lanesTop + lanesHeight(runs, s);
+  y = lanesTop + lanesHeight(runs, layout);
   const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s, end: stripEnd(moment) };
   nodes.push(...blocks.map((block) => block.nodes), lanes.nodes, drawStrip(moment, strip));
   nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.above);
   const question = view.future === "hidden" ? questionAt(moment) : "";
-  return { width, height: Math.ceil(y + 36 * s), nodes, sentence, question, strip, runs, page: moment.page };
+  return {
+    width,
+    height: Math.ceil(y + rhythm.foot * s),
+    nodes,
+    sentence,
+    question,
+    strip,
+    runs,
+    page: moment.page,
+  };
 }
 
 // What to ask before the next thing is shown; made from the present alone.
