@@ -12,6 +12,7 @@ import typer
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
+    from amusd_viz.simulate.held_out import HeldOut
     from amusd_viz.simulate.prediction import Prediction
     from amusd_viz.simulate.timing import Timing
 
@@ -151,6 +152,10 @@ def calibrate(
     ] = 8,
     max_new_tokens: Annotated[int, typer.Option(help="Length of each run (tokens).")] = 48,
     output: Annotated[Path | None, typer.Option(help="Save the calibration to this file.")] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Decode other prompts too and compare with what was told."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure what a pair does on its devices, and predict each method's speed from it."""
@@ -160,10 +165,15 @@ def calibrate(
     from amusd_viz.simulate.probe import calibrate as measure
     from amusd_viz.trace import Trace
 
+    held_out: list[HeldOut] = []
     if traces:
+        if verify:
+            raise typer.BadParameter("--verify decodes; leave it out with recorded runs")
         found = measure([Trace.load(path) for path in traces])
+        predictions = predict(found)
     else:
         from amusd_viz.extras import need_engine
+        from amusd_viz.simulate.held_out import compare_with_runs
 
         need_engine()
         from amusd_viz.engine import Session
@@ -176,24 +186,37 @@ def calibrate(
             "target_device": target_device,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
+        how = {"max_new_tokens": max_new_tokens, "progress": _say}
         with Session(**given, rows=rows) as session:
-            found = measure(
-                session,
-                max_new_tokens=max_new_tokens,
-                progress=lambda line: typer.echo(line, err=True),
-            )
+            found = measure(session, **how)
+            predictions = predict(found)
+            if verify:
+                held_out = compare_with_runs(session, predictions, **how)
     if output:
         try:
             found.save(output)
         except OSError as error:
             raise SettingError(f"--output {output}: cannot be written ({error.strerror})") from None
-    predictions = predict(found)
     if json:
-        both = {"calibration": found, "predictions": predictions}
-        typer.echo(msgspec.json.encode(both).decode())
+        told = {"calibration": found, "predictions": predictions}
+        if held_out:
+            told["held_out"] = held_out
+        typer.echo(msgspec.json.encode(told).decode())
     else:
         typer.echo(found.in_words())
         typer.echo(_table(predictions))
+        for held in held_out:
+            typer.echo(_held_out_line(held))
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _held_out_line(held: HeldOut) -> str:
+    runs = ", ".join(f"{speed:.1f}" for speed in held.measured)
+    name = f"{held.method} {held.setting}".strip()
+    return f"{name:<28}predicted {held.predicted:.1f}, measured {runs} tokens/s ({held.off:+.0%})"
 
 
 def _table(predictions: Sequence[Prediction]) -> str:

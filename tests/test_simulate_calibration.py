@@ -11,8 +11,9 @@ from amusd_viz.paths import recording, recordings
 from amusd_viz.simulate.agreement import agreement_of, known
 from amusd_viz.simulate.calibration import Calibration, calibrate_traces, mean, proportion
 from amusd_viz.simulate.driver import Timing, simulate
+from amusd_viz.simulate.held_out import HELD_OUT_PROMPTS, compare_with_runs
 from amusd_viz.simulate.prediction import _rising, predict
-from amusd_viz.simulate.probe import calibrate
+from amusd_viz.simulate.probe import PROMPTS, calibrate
 from amusd_viz.simulate.replay import replay
 from amusd_viz.simulate.text import Iid, agreement, text_of
 from amusd_viz.simulate.timing import Linear, with_jitter
@@ -119,23 +120,41 @@ def test_a_calibration_survives_its_file(tmp_path):
     assert path.stat().st_size < 5000
 
 
+class Run:
+    def __init__(self, trace):
+        self.trace = trace
+
+
+class ImaginarySession:
+    """A session of the engine as far as measuring needs it, in virtual time."""
+
+    rows = 8
+
+    def __init__(self):
+        self.asked = []
+
+    def decode(self, prompt, method, *, max_new_tokens, **settings):
+        self.asked.append((method, settings.get("lookahead")))
+        seed = sum(map(ord, prompt))
+        return Run(simulated(method, tokens=max_new_tokens, seed=seed, **settings))
+
+
 def test_a_session_is_probed_with_every_method_and_window_size():
-    class Run:
-        def __init__(self, trace):
-            self.trace = trace
-
-    class Session:
-        rows = 8
-
-        def decode(self, prompt, method, *, max_new_tokens, **settings):
-            asked.append((method, settings.get("lookahead")))
-            return Run(simulated(method, tokens=max_new_tokens, **settings))
-
-    asked = []
-    found = calibrate(Session(), max_new_tokens=40)
-    assert {("amusd", None), ("autoregressive", None)} <= set(asked)
-    assert [g for m, g in asked if m == "synchronous"] == [1, 3, 7]
+    session = ImaginarySession()
+    found = calibrate(session, max_new_tokens=40)
+    assert {("amusd", None), ("autoregressive", None)} <= set(session.asked)
+    assert [g for m, g in session.asked if m == "synchronous"] == [1, 3, 7]
     assert {1, 2, 4, 8} <= set(found.turns.target_pass)
+
+
+def test_predictions_are_compared_with_runs_of_other_prompts():
+    session = ImaginarySession()
+    told = predict(calibrate(session, max_new_tokens=300), policies=("paper",), lookaheads=(4,))
+    assert not set(HELD_OUT_PROMPTS) & set(PROMPTS)
+    held_out = compare_with_runs(session, told, max_new_tokens=300)
+    assert [h.method for h in held_out] == ["autoregressive", "synchronous", "amusd"]
+    assert all(len(h.measured) == len(HELD_OUT_PROMPTS) for h in held_out)
+    assert all(abs(h.off) < 0.1 for h in held_out)
 
 
 def test_what_cannot_be_calibrated_is_named(tmp_path):

@@ -11,6 +11,7 @@ where a pass costs the same for any window.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -172,10 +173,10 @@ def _undisturbed(
     while simulation.now <= points[-1][0] + 2 * timing.latency_to_draft + timing.draft_step():
         simulation.next_verdict()
     waits = method == "amusd" and not preemptible and not eager
-    passes = []
+    steps, passes = _Steps(log.steps), []
     for (begin, before), (end, after) in pairwise(points):
         heard = end + timing.latency_to_draft
-        late = _rest_of_step(log.steps, heard) if waits else 0
+        late = steps.rest(heard) if waits else 0
         dead = heard + (late or half_step)
         passes.append(
             _Pass(
@@ -183,19 +184,34 @@ def _undisturbed(
                 tokens=after.tokens - before.tokens,
                 time=end - begin,
                 busy=after.target_busy - before.target_busy,
-                drafting=_overlap(log.steps, begin, end),
-                proposals=sum(begin < step <= end for _, step in log.steps),
+                drafting=steps.overlap(begin, end),
+                proposals=steps.ended(begin, end),
                 late=late,
-                dead_drafting=_overlap(log.steps, end, dead),
-                dead_proposals=sum(end < step <= dead for _, step in log.steps),
+                dead_drafting=steps.overlap(end, dead),
+                dead_proposals=steps.ended(end, dead),
             )
         )
     return tuple(passes)
 
 
-def _rest_of_step(steps: Sequence[tuple[int, int]], t: int) -> int:
-    return next((end - t for start, end in steps if start < t < end), 0)
+class _Steps:
+    """The draft's steps, in order, asked by time."""
 
+    def __init__(self, steps: Sequence[tuple[int, int]]) -> None:
+        self.starts = [start for start, _ in steps]
+        self.ends = [end for _, end in steps]
 
-def _overlap(steps: Sequence[tuple[int, int]], begin: int, end: int) -> int:
-    return sum(max(0, min(e, end) - max(s, begin)) for s, e in steps)
+    def ended(self, begin: int, end: int) -> int:
+        """How many ended behind ``begin``, up to ``end``."""
+        return bisect_right(self.ends, end) - bisect_right(self.ends, begin)
+
+    def rest(self, t: int) -> int:
+        """How long the step that is under way at ``t`` still takes (0 if there is none)."""
+        index = bisect_right(self.ends, t)
+        under_way = index < len(self.ends) and self.starts[index] < t
+        return self.ends[index] - t if under_way else 0
+
+    def overlap(self, begin: int, end: int) -> int:
+        """How much of the time from ``begin`` to ``end`` was spent in steps."""
+        first, last = bisect_right(self.ends, begin), bisect_left(self.starts, end)
+        return sum(min(self.ends[i], end) - max(self.starts[i], begin) for i in range(first, last))

@@ -1,0 +1,83 @@
+"""Do the predictions hold? Other prompts, decoded for real, beside what was predicted for them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from amusd_viz.errors import SettingError
+from amusd_viz.metrics import measure
+from amusd_viz.simulate.prediction import Prediction
+from amusd_viz.simulate.probe import Decodes
+
+HELD_OUT_PROMPTS = (
+    "Why do leaves change colour in autumn?",
+    "Describe how to repair a flat bicycle tyre.",
+    "Tell a short story about a lighthouse keeper and a storm.",
+)
+"""None of them is among the prompts that a calibration decodes."""
+
+
+class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
+    """One method and setting: predicted beside measured."""
+
+    method: str
+    setting: str
+    predicted: float
+    """Tokens a second."""
+    measured: tuple[float, ...]
+    """Tokens a second, a run for each prompt."""
+
+    @property
+    def off(self) -> float:
+        """How far the prediction is from the median run, as a share of it."""
+        return self.predicted / statistics.median(self.measured) - 1
+
+
+def compare_with_runs(
+    session: Decodes,
+    predictions: Sequence[Prediction],
+    *,
+    prompts: Sequence[str] = HELD_OUT_PROMPTS,
+    max_new_tokens: int = 48,
+    progress: Callable[[str], None] = lambda line: None,
+) -> list[HeldOut]:
+    """Decodes every prompt with every predicted method and setting, in turns.
+
+    Args:
+        session: the warm session that was calibrated.
+        predictions: for that session's pair.
+        prompts: what is decoded; none that the calibration decoded.
+        max_new_tokens: how long each run is (tokens).
+        progress: is told what is decoded next, in a few words.
+    """
+    if not prompts:
+        raise SettingError("there is no prompt to compare with; give one or more")
+    speeds: list[list[float]] = [[] for _ in predictions]
+    for number, prompt in enumerate(prompts, start=1):
+        for prediction, found in zip(predictions, speeds, strict=True):
+            progress(f"prompt {number} of {len(prompts)}: {prediction.method} {prediction.setting}")
+            run = session.decode(
+                prompt, prediction.method, max_new_tokens=max_new_tokens, **_settings(prediction)
+            )
+            speed = measure(run.trace).tokens_per_second
+            if speed:
+                found.append(speed)
+    return [
+        HeldOut(
+            method=prediction.method,
+            setting=prediction.setting,
+            predicted=prediction.tokens_per_second,
+            measured=tuple(found),
+        )
+        for prediction, found in zip(predictions, speeds, strict=True)
+        if found
+    ]
+
+
+def _settings(prediction: Prediction) -> dict[str, object]:
+    if prediction.method == "synchronous":
+        return {"lookahead": int(prediction.setting.removeprefix("lookahead(").rstrip(")"))}
+    return {"policy": prediction.setting} if prediction.method == "amusd" else {}
