@@ -43,7 +43,7 @@ class LabPage:
 
     def __init__(self, context: BrowserContext, server: LabServer, name: str, theme: str) -> None:
         self.name = name
-        self.workspace = name.removesuffix(".ipynb")
+        self.workspace = Path(name).stem
         self.script_errors: list[str] = []
         self._context = context
         self._server = server
