@@ -8,10 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from amusd_viz.errors import MissingExtraError
-from amusd_viz.extras import missing_from
 from amusd_viz.notebook_copy import copy_notebooks
-from amusd_viz.paths import in_checkout, notebooks
+from amusd_viz.paths import bundled, in_checkout
 
 FIRST = "00_watch_it_decode.ipynb"
 COPY = "amusd-viz-course"
@@ -27,22 +25,36 @@ def open_lab(arguments: Sequence[str] = ()) -> int:
     Args:
         arguments: passed on to ``jupyter lab``, such as ``--no-browser``.
     """
-    if missing_from(("jupyterlab",)):
-        raise MissingExtraError("Opening JupyterLab", "engine", "jupyterlab")
-    return subprocess.run(lab_command(_notebook_to_open(), arguments), check=False).returncode
+    command = lab_command(_folder_to_open(), arguments)
+    if os.name == "posix":
+        # JupyterLab takes the place of this process, so that Ctrl-C is its own to handle.
+        sys.stdout.flush()
+        os.execv(command[0], command)
+    return subprocess.run(command, check=False).returncode
 
 
-def lab_command(notebook: Path, arguments: Sequence[str] = ()) -> list[str]:
-    """The command line that opens ``notebook`` with this Python's JupyterLab."""
-    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    return [sys.executable, "-m", "jupyterlab", str(notebook), *root, *arguments]
+def lab_command(folder: Path, arguments: Sequence[str] = ()) -> list[str]:
+    """The command line that opens the first notebook with this Python's JupyterLab.
+
+    Args:
+        folder: holds ``notebooks/`` and the ``assets/`` the notebooks show; the server's root.
+        arguments: of ``jupyter lab``.
+    """
+    as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [
+        *(sys.executable, "-m", "jupyterlab"),
+        f"--ServerApp.root_dir={folder}",
+        f"--LabApp.default_url=/lab/tree/notebooks/{FIRST}",
+        *as_root,
+        *arguments,
+    ]
 
 
-def _notebook_to_open() -> Path:
+def _folder_to_open() -> Path:
     if in_checkout():
-        return notebooks(FIRST)
+        return bundled()
     course = Path.cwd() / COPY
     if not (course / "notebooks" / FIRST).exists():
         copy_notebooks(course)
         print(f"Copied the notebooks to {course}", file=sys.stderr)
-    return course / "notebooks" / FIRST
+    return course

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -393,16 +394,38 @@ def test_notebooks_into_something_that_is_no_folder(run, bundle, tmp_path):
     assert is_one_sentence(err)
 
 
-def test_lab_passes_its_arguments_on(run, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "amusd_viz.jupyter_lab.subprocess.run",
-        lambda command, check: asked.append(command) or SimpleNamespace(returncode=3),
-    )
-    code, _, _ = run("lab", "--no-browser", "--port=9999")
-    assert code == 3
-    assert asked[0][-2:] == ["--no-browser", "--port=9999"]
-    assert asked[0][3].endswith("00_watch_it_decode.ipynb")
+@pytest.fixture
+def replaced_by(monkeypatch) -> list[list[str]]:
+    """The command lines that took the process over."""
+    commands: list[list[str]] = []
+
+    def take_over(program: str, command: list[str]) -> None:
+        commands.append(command)
+        raise SystemExit(0)
+
+    monkeypatch.setattr("amusd_viz.jupyter_lab.os.execv", take_over)
+    return commands
+
+
+def test_lab_opens_the_first_notebook_and_passes_its_arguments_on(run, replaced_by):
+    run("lab", "--no-browser", "--port=9999")
+    (command,) = replaced_by
+    root = next(word.split("=")[1] for word in command if "root_dir" in word)
+    page = next(word.split("=/lab/tree/")[1] for word in command if "default_url" in word)
+    assert (Path(root) / page).is_file()
+    assert (Path(root) / "assets").is_dir()
+    assert command[-2:] == ["--no-browser", "--port=9999"]
+
+
+def test_an_installed_package_opens_a_copy(run, replaced_by, bundle, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("amusd_viz.jupyter_lab.in_checkout", lambda: False)
+    run("lab")
+    copy = tmp_path / "amusd-viz-course" / "notebooks" / "00_watch_it_decode.ipynb"
+    copy.write_text("my own work")
+    run("lab")
+    assert copy.read_text() == "my own work"
+    assert f"--ServerApp.root_dir={tmp_path / 'amusd-viz-course'}" in replaced_by[1]
 
 
 def test_doctor_prints_a_few_lines(run):

@@ -20,7 +20,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from browser.lab_page import LabPage
-from browser.lab_server import LabServer
+from browser.lab_server import REPOSITORY, LabServer
 from conftest import chromium
 from playwright.sync_api import Browser, sync_playwright
 
@@ -90,5 +90,4 @@ def _notebook(source: str | Path | list[str]) -> nbformat.NotebookNode:
         cells = [nbformat.v4.new_code_cell(text) for text in source]
         metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
         return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
-    repository = Path(__file__).parents[2]
-    return nbformat.read(repository / source, as_version=4)
+    return nbformat.read(REPOSITORY / source, as_version=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,10 +17,10 @@ from pathlib import Path
 import nbformat
 import psutil
 
-from amusd_viz.paths import assets
-
 START_LIMIT = 120
 """Seconds after which a server that does not answer is given up."""
+
+REPOSITORY = Path(__file__).parents[2]
 
 SETTINGS = {
     # No question about news on the first start, and no request to the outside.
@@ -45,7 +46,7 @@ class LabServer:
         return f"http://127.0.0.1:{self.port}"
 
     def add(self, notebook: nbformat.NotebookNode) -> str:
-        """Puts a notebook into the server's root under a name of its own, and returns the name."""
+        """Puts a notebook beside the assets, under a name of its own, and returns the name."""
         self._copies += 1
         name = f"notebooks/notebook-{self._copies}.ipynb"
         nbformat.write(notebook, self.root / name)
@@ -53,8 +54,8 @@ class LabServer:
 
     def start(self) -> None:
         (self.root / "notebooks").mkdir(parents=True)
-        # Notebooks show pictures from the folder beside theirs.
-        (self.root / "assets").symlink_to(assets())
+        # Copied: the server shows no file whose link leads out of its root.
+        shutil.copytree(REPOSITORY / "assets" / "pictures", self.root / "assets" / "pictures")
         self._write_settings()
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(

@@ -46,3 +46,12 @@ def test_a_cell_that_raises_fails_the_run(open_notebook):
     notebook = open_notebook(["1 / 0"])
     with pytest.raises(AssertionError, match="cell 0: ZeroDivisionError"):
         notebook.run_all()
+
+
+def test_pictures_are_found_as_in_the_repository(open_notebook):
+    picture = "../assets/pictures/compare_light.svg"
+    notebook = open_notebook([f"from IPython.display import Markdown; Markdown('![]({picture})')"])
+    notebook.run_all()
+    notebook.page.wait_for_function(
+        "() => document.querySelector('.jp-RenderedMarkdown img')?.naturalWidth > 100"
+    )
