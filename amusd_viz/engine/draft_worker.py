@@ -8,7 +8,7 @@ from typing import Any
 from amusd_viz import events as ev
 from amusd_viz import stamp
 from amusd_viz.engine.mailbox import CommitReceiver, ProposalSender
-from amusd_viz.engine.orders import ABORT, RunOrder
+from amusd_viz.engine.orders import ABORT, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
 from amusd_viz.models.causal_lm import CausalLM
@@ -22,30 +22,19 @@ class DraftRun:
     Args:
         lm: the model, on its device.
         order: what to decode.
-        proposals, commits, flags: the run's shared memory.
+        birth: what the worker was told; here, its shared memory and vocabulary.
         recorder: where events go.
-        vocabulary: number of real token ids.
     """
 
-    def __init__(
-        self,
-        lm: CausalLM,
-        order: RunOrder,
-        *,
-        proposals: Any,
-        commits: Any,
-        flags: Any,
-        recorder: Recorder,
-        vocabulary: int,
-    ) -> None:
+    def __init__(self, lm: CausalLM, order: RunOrder, birth: Birth, recorder: Recorder) -> None:
         settings = order.settings
         self.lm = lm
         self.order = order
-        self.outbox = ProposalSender(proposals)
-        self.inbox = CommitReceiver(commits)
-        self.flags = flags
+        self.outbox = ProposalSender(birth.proposals)
+        self.inbox = CommitReceiver(birth.commits)
+        self.flags = birth.flags
         self.recorder = recorder
-        self.chooser = TokenChooser(settings.sampling, vocabulary)
+        self.chooser = TokenChooser(settings.sampling, birth.vocabulary)
         self.side = DraftSide(
             run=order.run,
             max_new_tokens=settings.max_new_tokens,

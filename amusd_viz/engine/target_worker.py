@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ import torch
 from amusd_viz import events as ev
 from amusd_viz import stamp
 from amusd_viz.engine.mailbox import CommitSender, ProposalReceiver
-from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, RunOrder
+from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
 from amusd_viz.models.causal_lm import CausalLM
@@ -29,31 +28,20 @@ class TargetRun:
     Args:
         lm: the model, on its device, with fixed rows.
         order: what to decode.
-        proposals, commits, flags: the run's shared memory.
+        birth: what the worker was told; here, its shared memory and vocabulary.
         recorder: where events go.
-        vocabulary: number of real token ids.
     """
 
-    def __init__(
-        self,
-        lm: CausalLM,
-        order: RunOrder,
-        *,
-        proposals: Any,
-        commits: Any,
-        flags: Any,
-        recorder: Recorder,
-        vocabulary: int,
-    ) -> None:
+    def __init__(self, lm: CausalLM, order: RunOrder, birth: Birth, recorder: Recorder) -> None:
         settings = order.settings
         assert lm.rows is not None, "the target's passes have one shape"
         self.lm = lm
         self.order = order
-        self.inbox = ProposalReceiver(proposals)
-        self.outbox = CommitSender(commits)
-        self.flags = flags
+        self.inbox = ProposalReceiver(birth.proposals)
+        self.outbox = CommitSender(birth.commits)
+        self.flags = birth.flags
         self.recorder = recorder
-        self.chooser = TokenChooser(settings.sampling, vocabulary)
+        self.chooser = TokenChooser(settings.sampling, birth.vocabulary)
         self.side = TargetSide(
             run=order.run,
             max_new_tokens=settings.max_new_tokens,

@@ -112,15 +112,7 @@ def _play(birth: Birth, lm: Any, order: RunOrder) -> None:
 
     recorder = Recorder(order.run, order.clock, birth.reports.send_bytes)
     half = DraftRun if birth.side is ev.Side.DRAFT else TargetRun
-    half(
-        lm,
-        order,
-        proposals=birth.proposals,
-        commits=birth.commits,
-        flags=birth.flags,
-        recorder=recorder,
-        vocabulary=birth.vocabulary,
-    ).play()
+    half(lm, order, birth, recorder).play()
     _report(birth, RunOver(order.run))
 
 
