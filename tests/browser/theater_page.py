@@ -76,6 +76,9 @@ def batch(trace: Trace, run: int, first: int, last: int) -> dict:
 
 def send(page: Page, *batches: dict) -> None:
     page.evaluate(
-        "(message) => window.mounted[0].model.emit('msg:custom', message)",
+        """async (message) => {
+        window.mounted[0].model.emit('msg:custom', message);
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    }""",
         json.loads(json.dumps({"kind": "events", "batches": batches})),
     )

@@ -112,14 +112,16 @@ export class Theater {
     }
   }
 
-  // Batches of live runs: [{run, from, lines}].
+  // Batches of live runs: [{run, from, lines}]. Drawn once a frame, however many come: a busy page
+  // falls behind by a frame, not by a growing queue.
   append(batches) {
-    let { stage } = this;
-    for (const batch of batches) {
-      const fresh = stage.runs[batch.run] ? this.arrivals.take(batch) : [];
-      if (fresh.length) stage = grow(stage, batch.run, fresh);
-    }
-    if (stage !== this.stage) this.setStage(stage);
+    for (const batch of batches) if (this.stage.runs[batch.run]) this.arrivals.take(batch);
+    this.growing ??= requestAnimationFrame(() => {
+      this.growing = null;
+      const fresh = this.arrivals.collect();
+      if (!fresh.length) return;
+      this.setStage(fresh.reduce((stage, [place, events]) => grow(stage, place, events), this.stage));
+    });
   }
 
   setStage(stage) {
@@ -276,6 +278,7 @@ export class Theater {
 
   destroy() {
     this.player.pause();
+    cancelAnimationFrame(this.growing);
     this.sizes.disconnect();
     this.sight.disconnect();
     this.themes();
