@@ -23,32 +23,44 @@ if TYPE_CHECKING:
     from amusd_viz.comparison import Comparison, compare, decode
     from amusd_viz.engine import Run, Session
     from amusd_viz.paths import recording, recordings
+    from amusd_viz.simulate.calibration import Calibration
+    from amusd_viz.simulate.prediction import predict
+    from amusd_viz.simulate.probe import calibrate
+    from amusd_viz.views.lab import Lab
     from amusd_viz.views.theater import Theater
 
     __version__: str
 
 __all__ = [
     "AmusdVizError",
+    "Calibration",
     "Comparison",
+    "Lab",
     "Run",
     "Session",
     "Theater",
     "Trace",
     "__version__",
+    "calibrate",
     "compare",
     "decode",
     "errors",
+    "predict",
     "recording",
     "recordings",
 ]
 
 _HOMES = {
+    "Calibration": "amusd_viz.simulate.calibration",
     "Comparison": "amusd_viz.comparison",
+    "Lab": "amusd_viz.views.lab",
     "Run": "amusd_viz.engine",
     "Session": "amusd_viz.engine",
     "Theater": "amusd_viz.views.theater",
+    "calibrate": "amusd_viz.simulate.probe",
     "compare": "amusd_viz.comparison",
     "decode": "amusd_viz.comparison",
+    "predict": "amusd_viz.simulate.prediction",
     "recording": "amusd_viz.paths",
     "recordings": "amusd_viz.paths",
 }

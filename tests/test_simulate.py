@@ -1,5 +1,7 @@
 """The simulator: the protocol in virtual time, against closed forms and against itself."""
 
+import signal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -339,3 +341,18 @@ def test_recorded_durations_come_in_their_order():
 def test_senseless_settings_are_refused_in_a_sentence(call):
     with pytest.raises(SettingError, match=r"give|use"):
         call()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+def test_a_long_simulation_can_be_interrupted():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stats(0.8, 0.1, tokens=10**8)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

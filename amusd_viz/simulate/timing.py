@@ -95,7 +95,13 @@ class Timing:
     def __post_init__(self) -> None:
         if not callable(self.draft):
             positive("the draft's step", self.draft)
-        positive("a target pass", self.target(0)) if self.steady else None
+        if not callable(self.target):
+            raise SettingError(
+                f"the target's cost is {self.target!r}; give a function of the window's proposals, "
+                "such as Constant(ns)"
+            )
+        if self.steady:
+            positive("a target pass", self.target(0))
         for name in (
             "latency_to_target",
             "latency_to_draft",
