@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,8 @@ from pathlib import Path
 
 import nbformat
 import psutil
+
+PR_SET_PDEATHSIG = 1
 
 START_LIMIT = 120
 """Seconds after which a server that does not answer is given up."""
@@ -64,6 +68,7 @@ class LabServer:
                 stdout=log,
                 stderr=log,
                 env=self._environment(),
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
         self._wait_until_it_answers()
 
@@ -83,7 +88,9 @@ class LabServer:
             process.kill()
 
     def delete_session(self, name: str) -> None:
-        """Ends the kernel of one notebook."""
+        """Ends the kernel of one notebook, if the server is still there."""
+        if self._process is None or self._process.poll() is not None:
+            return
         for session in json.loads(self._ask("/api/sessions")):
             if session["path"] == name:
                 self._ask(f"/api/sessions/{session['id']}", method="DELETE")
@@ -99,10 +106,8 @@ class LabServer:
             "--LabApp.expose_app_in_browser=True",
             f"--LabApp.user_settings_dir={self.folder / 'settings'}",
             f"--LabApp.workspaces_dir={self.folder / 'workspaces'}",
-            # If the tests are killed, nothing stays behind for long.
-            "--MappingKernelManager.cull_idle_timeout=120",
-            "--MappingKernelManager.cull_connected=True",
-            "--ServerApp.shutdown_no_activity_timeout=300",
+            # Where nothing tells it that the tests were killed; longer than any test may take.
+            "--ServerApp.shutdown_no_activity_timeout=3600",
         ]
 
     def _environment(self) -> dict[str, str]:
@@ -142,6 +147,11 @@ class LabServer:
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(request, timeout=10) as answer:
             return answer.read()
+
+
+def _end_with_parent() -> None:
+    """Asks Linux to end this process when the tests are gone, however they went."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _free_port() -> int:
