@@ -3,12 +3,13 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amusd_viz.errors import SettingError
 from amusd_viz.simulate import theory
 
+steady = settings(deadline=None)
 acceptances = st.floats(0, 1)
 ratios = st.floats(0.01, 1)
 waits = st.integers(0, 12)
@@ -138,17 +139,20 @@ def test_optimal_wait(acceptance, wait_at):
         assert theory.optimal_wait(acceptance, ratio) == pytest.approx(wait, abs=0.05)
 
 
+@steady
 @given(acceptances, st.integers(1, 12), ratios)
 def test_asynchronous_is_never_below_synchronous(acceptance, lookahead, ratio):
     sync = theory.synchronous(acceptance, lookahead, ratio)
     assert theory.amusd(acceptance, lookahead, ratio) >= sync * (1 - 1e-6)
 
 
+@steady
 @given(acceptances, ratios, latencies)
 def test_never_waiting_is_never_below_plain_decoding(acceptance, ratio, latency):
     assert theory.amusd(acceptance, 0, ratio, latency) >= 1 - 1e-6
 
 
+@steady
 @given(acceptances, waits, ratios, latencies)
 def test_the_draft_bounds_every_method(acceptance, wait, ratio, latency):
     bound = theory.draft_bound(ratio) * (1 + 1e-6)
@@ -156,6 +160,7 @@ def test_the_draft_bounds_every_method(acceptance, wait, ratio, latency):
     assert theory.synchronous(acceptance, wait + 1, ratio, latency) <= bound
 
 
+@steady
 @given(st.tuples(acceptances, acceptances), waits, ratios, latencies)
 def test_rises_with_acceptance(pair, wait, ratio, latency):
     low, high = sorted(pair)
@@ -163,6 +168,7 @@ def test_rises_with_acceptance(pair, wait, ratio, latency):
     assert at[0] <= at[1] * (1 + 1e-6)
 
 
+@steady
 @given(acceptances, waits, st.tuples(ratios, ratios), latencies)
 def test_falls_with_the_ratio(acceptance, wait, pair, latency):
     low, high = sorted(pair)
@@ -170,6 +176,7 @@ def test_falls_with_the_ratio(acceptance, wait, pair, latency):
     assert at[1] <= at[0] * (1 + 1e-6)
 
 
+@steady
 @given(acceptances, waits, ratios, st.tuples(latencies, latencies))
 def test_falls_with_latency(acceptance, wait, ratio, pair):
     low, high = sorted(pair)

@@ -24,8 +24,15 @@ from amusd_viz.simulate.logs import Counter
 from amusd_viz.simulate.statistics import ENDLESS, one_mismatch
 from amusd_viz.simulate.timing import Timing
 
-PASSES = 12
-"""Passes that are played; the following ones are taken to be like the later half of these."""
+PASSES = 18
+"""Passes that are played; the following ones are taken to be like the last :data:`STEADY`."""
+STEADY = 12
+"""With a draft of k/12 target steps the windows repeat after 12 passes at the latest."""
+
+DELAYS = 6
+"""Different delays of a restart that are followed; others count as the nearest of them."""
+CYCLES = 12
+"""Cycles after which the delays are taken to have settled."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,11 @@ def expected(
         SettingError: a number or name that makes no sense.
     """
     a = probability("acceptance", acceptance)
-    passes = _undisturbed(timing, method, policy, lookahead, run_ahead, rows, preemptible)
-    time, busy, drafting, proposals, verifications = _per_token(passes, a)
+    setting = (timing, method, policy, lookahead, run_ahead, rows, preemptible)
+    if method == "amusd" and policy == "eager" and not preemptible:
+        time, busy, drafting, proposals, verifications = _over_delays(setting, a)
+    else:
+        time, busy, drafting, proposals, verifications = _per_token(_undisturbed(*setting), a)
     return Expected(
         speedup=(plain_step or timing.target(0)) / time,
         tokens_per_verification=1 / verifications,
@@ -84,10 +94,32 @@ def expected(
     )
 
 
+def _over_delays(setting: tuple, a: float) -> tuple[float, ...]:
+    """:func:`_per_token` where each cycle's start hangs on where the last mismatch hit the draft."""
+    delays, weights = [0], [1.0]
+    courses = [_undisturbed(*setting, 0)]
+    # The share of cycles that start with each delay, by going from cycle to cycle.
+    for _ in range(CYCLES):
+        following = [0.0] * len(delays)
+        for weight, passes in zip(weights, tuple(courses), strict=True):
+            for index, p in enumerate(passes):
+                last = index == len(passes) - 1
+                shows = a**p.before * (1 if last else 1 - a**p.tokens)
+                if p.rest not in delays and len(delays) < DELAYS:
+                    delays.append(p.rest)
+                    courses.append(_undisturbed(*setting, p.rest))
+                    following.append(0.0)
+                nearest = min(range(len(delays)), key=lambda i: abs(delays[i] - p.rest))
+                following[nearest] += weight * shows
+        weights = following
+    parts = [_per_token(passes, a) for passes in courses]
+    return tuple(sum(w * part[i] for w, part in zip(weights, parts, strict=True)) for i in range(5))
+
+
 def _per_token(passes: Sequence[_Pass], a: float) -> tuple[float, ...]:
     """Time, target's and draft's work (ns), proposals and verifications, for each token."""
     sums = [0.0] * 5
-    steady = passes[len(passes) // 2 :]
+    steady = passes[-STEADY:]
     end = passes[-1].before + passes[-1].tokens
     rate = sum(p.tokens for p in steady) / len(steady)
     # All further passes: (1-α) α^n, summed from n = end in steps of the steady rate.
@@ -119,8 +151,10 @@ class _Pass:
     busy: int
     drafting: int
     proposals: int
+    rest: int
+    """What is left of a real draft's step when it hears of a mismatch in this pass (ns)."""
     late: int
-    """How long the draft goes on with its step when it hears of a mismatch in this pass (ns)."""
+    """How much of that the target waits for."""
     dead_drafting: int
     """What it drafts after this pass, before it starts anew (ns)."""
     dead_proposals: int
@@ -147,7 +181,9 @@ def _undisturbed(
     run_ahead: int,
     rows: int,
     preemptible: bool,
+    delay: int = 0,
 ) -> tuple[_Pass, ...]:
+    """The passes of a run that agrees throughout; the draft starts ``delay`` ns late."""
     target, draft = sides(
         method,
         max_new_tokens=ENDLESS,
@@ -157,10 +193,7 @@ def _undisturbed(
         rows=rows,
     )
     # A restart: the target has just committed a token, the draft hears of it and starts.
-    start = timing.latency_to_draft
-    eager = method == "amusd" and not preemptible and policy == "eager"
-    half_step = timing.draft_step() // 2 if eager else 0
-    start += half_step
+    start = timing.latency_to_draft + delay
     log = _Log()
     simulation = Simulation(
         one_mismatch(), replace(timing, draft_prefill=start, target_prefill=0), target, draft, log
@@ -172,12 +205,11 @@ def _undisturbed(
         points.append((simulation.now, log.counts()))
     while simulation.now <= points[-1][0] + 2 * timing.latency_to_draft + timing.draft_step():
         simulation.next_verdict()
-    waits = method == "amusd" and not preemptible and not eager
+    real = method == "amusd" and not preemptible
     steps, passes = _Steps(log.steps), []
     for (begin, before), (end, after) in pairwise(points):
         heard = end + timing.latency_to_draft
-        late = steps.rest(heard) if waits else 0
-        dead = heard + (late or half_step)
+        rest = steps.rest(heard) if real else 0
         passes.append(
             _Pass(
                 before=before.tokens,
@@ -186,9 +218,10 @@ def _undisturbed(
                 busy=after.target_busy - before.target_busy,
                 drafting=steps.overlap(begin, end),
                 proposals=steps.ended(begin, end),
-                late=late,
-                dead_drafting=steps.overlap(end, dead),
-                dead_proposals=steps.ended(end, dead),
+                rest=rest,
+                late=0 if policy == "eager" else rest,
+                dead_drafting=steps.overlap(end, heard + rest),
+                dead_proposals=steps.ended(end, heard + rest),
             )
         )
     return tuple(passes)
