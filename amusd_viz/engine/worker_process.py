@@ -46,6 +46,7 @@ class WorkerProcess:
         self.idle = threading.Event()
         """Set while no run occupies the worker: it has reported the end of the last, or is gone."""
         self.idle.set()
+        self._hung_up = threading.Event()
         self._on_report = on_report
         self._on_gone = on_gone
         their_orders, self._orders = CONTEXT.Pipe(duplex=False)
@@ -67,7 +68,8 @@ class WorkerProcess:
         return self._process.pid or 0
 
     def alive(self) -> bool:
-        return self._process.is_alive()
+        # While the reader collects the exit code, the process itself would still say yes.
+        return not self._hung_up.is_set() and self._process.is_alive()
 
     def order(self, order: RunOrder) -> None:
         """Sends a run; a worker that is gone is noticed by its reader."""
@@ -112,6 +114,7 @@ class WorkerProcess:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 self._take(self._reports.recv_bytes())
+        self._hung_up.set()
         self._process.join(5)
         self.idle.set()
         if not self.ready.done():
