@@ -44,7 +44,7 @@ def test_synchronous_decoding_is_its_closed_form(acceptance, lookahead, ratio):
 @given(
     st.floats(0.1, 0.95),
     twelfths,
-    st.sampled_from([0.0, 0.0, 0.3, 1.0]),
+    st.sampled_from([0.0, 0.0, 0.29, 1.0]),  # 0.3 meets steps of 1/3 within rounding
     st.sampled_from([0.0, 0.0, 0.02]),
     st.sampled_from(["eager", "fixed(1)", "paper", "fixed(5)"]),
     st.sampled_from([8, 256]),
