@@ -75,14 +75,17 @@ class TargetRun:
         """Takes in what has arrived: proposals, the loss of the draft, a request to stop."""
         if self._flag(DRAFT_LOST):
             self.side.lose_draft()
-        for proposal in self.inbox.receive():
-            dropped = self.side.receive(proposal)
-            self.recorder.extend(stamp.proposal_received(self.recorder.now(), proposal, dropped))
+        self._receive_proposals()
         if (self._flag(STOP) or self._flag(ABORT)) and (verdict := self.side.request_stop()):
             self._commit(verdict)
             t = self.recorder.now()
             self.recorder.extend(stamp.proposals_dropped(t, verdict.dropped))
             self._finish(verdict, t)
+
+    def _receive_proposals(self) -> None:
+        for proposal in self.inbox.receive():
+            dropped = self.side.receive(proposal)
+            self.recorder.extend(stamp.proposal_received(self.recorder.now(), proposal, dropped))
 
     def _flag(self, which: int) -> bool:
         return self.flags[which] == self.order.run
@@ -136,7 +139,10 @@ class TargetRun:
         window = self.side.take_window()
         self.recorder.add(stamp.verify_started(start, window))
         prefix = [*self.order.prompt_ids, *self.side.committed]
-        self._settle(start, window, self.lm.logits_after(prefix, window.tokens))
+        logits = self.lm.logits_after(prefix, window.tokens)
+        # What arrived meanwhile is there when the verdict is, and may be contradicted by its bonus.
+        self._receive_proposals()
+        self._settle(start, window, logits)
 
     def _settle(self, start: int, window: Window, logits: torch.Tensor) -> None:
         """Judges the window by the rows of ``logits``, commits and records."""
