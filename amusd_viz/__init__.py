@@ -20,7 +20,7 @@ from amusd_viz.errors import AmusdVizError
 from amusd_viz.trace import Trace
 
 if TYPE_CHECKING:
-    from amusd_viz.comparison import Comparison, compare, decode
+    from amusd_viz.comparison import Comparison, compare, decode, playground
     from amusd_viz.engine import Run, Session
     from amusd_viz.paths import recording, recordings
     from amusd_viz.simulate.calibration import Calibration
@@ -45,6 +45,7 @@ __all__ = [
     "compare",
     "decode",
     "errors",
+    "playground",
     "predict",
     "recording",
     "recordings",
@@ -60,6 +61,7 @@ _HOMES = {
     "calibrate": "amusd_viz.simulate.probe",
     "compare": "amusd_viz.comparison",
     "decode": "amusd_viz.comparison",
+    "playground": "amusd_viz.comparison",
     "predict": "amusd_viz.simulate.prediction",
     "recording": "amusd_viz.paths",
     "recordings": "amusd_viz.paths",

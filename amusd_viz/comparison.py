@@ -16,6 +16,7 @@ from amusd_viz.trace import Trace
 
 if TYPE_CHECKING:
     from amusd_viz.engine import Run, Session
+    from amusd_viz.views.playground import Playground
 
 METHODS = ("autoregressive", "synchronous", "amusd")
 """Every way of decoding, from the plainest on."""
@@ -118,6 +119,24 @@ def compare(
     with _session(session, settings) as warm:
         runs = [warm.decode(prompt, method=method, **settings).wait() for method in methods]
     return Comparison(tuple(run.trace for run in runs), tuple(run.text for run in runs))
+
+
+def playground(prompt: str = "Why is the sky blue?") -> Playground:
+    """Controls and a theater: choose, press Run, watch. Models are loaded at the first Run.
+
+    Without the engine it shows the recorded runs and says what is missing.
+    """
+    from amusd_viz.paths import recording
+    from amusd_viz.views.playground import Playground
+
+    def open_session(pair: str) -> Session:
+        need_engine()
+        from amusd_viz.engine import Session
+
+        return Session(pair)
+
+    recorded = (recording("sky-synchronous"), recording("sky-amusd"))
+    return Playground(open_session, prompt=prompt, recordings=recorded)
 
 
 _OF_A_SESSION = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")

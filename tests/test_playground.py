@@ -1,0 +1,116 @@
+"""The playground drives any session, says what it does, and never loses its thread's errors."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from live_source import Replayed
+
+from amusd_viz import recording
+from amusd_viz.errors import MissingExtraError
+from amusd_viz.trace import Trace
+from amusd_viz.views.playground import METHODS, Playground
+
+
+class Recorded:
+    """A session whose runs are recordings, replayed quickly."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, dict[str, Any]]] = []
+        self.closed = False
+        self.started = threading.Event()
+
+    def decode(self, prompt: str, method: str, **settings: Any) -> Replayed:
+        self.calls.append((prompt, method, settings))
+        self.started.set()
+        return Replayed(recording(f"sky-{method}"), seconds=0.2)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def recorded() -> tuple[Trace, ...]:
+    return recording("sky-synchronous"), recording("sky-amusd")
+
+
+def status(playground: Playground) -> str:
+    return playground._status.value
+
+
+def test_it_runs_the_chosen_methods_one_after_the_other(recorded: tuple[Trace, ...]) -> None:
+    session = Recorded()
+    playground = Playground(lambda pair: session, recordings=recorded)
+    playground.prompt.value = "Hello <b>there</b>"
+    playground.temperature.value = 0.7
+    playground.run()
+    playground.wait(30)
+    assert [call[1] for call in session.calls] == ["synchronous", "amusd"]
+    assert session.calls[0][0] == "Hello <b>there</b>"
+    assert session.calls[0][2]["temperature"] == 0.7
+    assert [trace.header.method for trace in playground.traces] == ["synchronous", "amusd"]
+    assert "same 128 tokens" in status(playground)
+    assert not playground.run_button.disabled
+    assert playground.stop_button.disabled
+    playground.close()
+    assert session.closed
+
+
+def test_the_python_it_shows_is_python_and_escaped() -> None:
+    playground = Playground(lambda pair: Recorded())
+    playground.prompt.value = 'a "quote" </pre><script>alert(1)</script>'
+    compile(playground.call, "shown", "exec")
+    assert "<script>" not in playground._call.value
+    assert "lookahead=4" in playground.call
+
+
+def test_stop_ends_the_run_and_starts_no_other(recorded: tuple[Trace, ...]) -> None:
+    session = Recorded()
+    playground = Playground(lambda pair: session, recordings=recorded)
+    playground.run()
+    assert session.started.wait(10)
+    playground.stop()
+    playground.wait(30)
+    assert [call[1] for call in session.calls] == ["synchronous"]
+
+
+def test_without_the_engine_it_says_so_and_shows_the_recording(
+    recorded: tuple[Trace, ...],
+) -> None:
+    def missing(pair: str) -> Recorded:
+        raise MissingExtraError("Decoding", "engine", "torch")
+
+    playground = Playground(missing, recordings=recorded)
+    playground.run()
+    playground.wait(30)
+    assert "torch" in status(playground)
+    assert "Below is a recording" in status(playground)
+    assert repr(playground._stage.children[0]) == "Theater(synchronous, amusd)"
+
+
+def test_no_method_is_a_sentence() -> None:
+    playground = Playground(lambda pair: Recorded())
+    for name in METHODS:
+        playground.methods[name].value = False
+    playground.run()
+    assert "at least one method" in status(playground)
+    assert repr(playground) == "Playground()"
+
+
+def test_a_session_is_kept_and_changed_with_the_pair(recorded: tuple[Trace, ...]) -> None:
+    opened: list[tuple[str, Recorded]] = []
+
+    def open_session(pair: str) -> Recorded:
+        opened.append((pair, Recorded()))
+        return opened[-1][1]
+
+    playground = Playground(open_session, recordings=recorded)
+    for pair in ("twin", "twin", "twin8"):
+        playground.pair.value = pair
+        playground.run()
+        playground.wait(30)
+    assert [pair for pair, _ in opened] == ["twin", "twin8"]
+    assert opened[0][1].closed
+    assert not opened[1][1].closed
