@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,10 @@ from amusd_viz.trace import Trace
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+# A shell that starts a test run in the background has it ignore interrupts, and every process that
+# it starts; interrupts are among the things tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A test in CI fails for a change, never for a new example; at home new ones are looked for.
 settings.register_profile("ci", derandomize=True, print_blob=True)
