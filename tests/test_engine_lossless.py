@@ -203,7 +203,7 @@ def test_default_pair(dtype: str, rows: int, prompts: int) -> None:
     """The real models in CI; slow on processors that only emulate bf16."""
     samplings = {"greedy": {}} if dtype == "bf16" else {"T 1.0": SAMPLINGS["T 1.0, top-p 0.9"]}
     results = list(
-        default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32, chat=True)
+        default_pair_matrix(dtype, rows, PROMPTS[:prompts], samplings, tokens=32, chat=False)
     )
     assert len(results) == prompts * len(WAYS)
     assert [r for r in results if not r["identical"]] == []
