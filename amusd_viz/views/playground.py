@@ -83,8 +83,13 @@ class Playground(w.VBox):
         super().__init__(
             [
                 self.prompt,
-                w.HBox([self.pair, self.temperature, self.seed], layout=_WRAPPED),
-                w.HBox([self.policy, self.lookahead, self.max_new_tokens], layout=_WRAPPED),
+                w.GridBox(
+                    [
+                        *(self.pair, self.temperature, self.seed),
+                        *(self.policy, self.lookahead, self.max_new_tokens),
+                    ],
+                    layout=_COLUMNS,
+                ),
                 w.HBox(
                     [*self.methods.values(), self.run_button, self.stop_button], layout=_WRAPPED
                 ),
@@ -109,7 +114,7 @@ class Playground(w.VBox):
         self.seed = w.BoundedIntText(0, min=0, max=2**31 - 1, **_look("seed"))
         self.max_new_tokens = w.IntSlider(48, 8, 256, 8, **_look("max_new_tokens"))
         self.methods = {
-            name: w.Checkbox(name != "autoregressive", description=name, tooltip=says, indent=False)
+            name: w.Checkbox(name != "autoregressive", description=name, tooltip=says, **_SHORT)
             for name, says in METHODS.items()
         }
         self.run_button = w.Button(description="Run", button_style="primary", icon="play")
@@ -250,8 +255,10 @@ def _look(name: str) -> dict[str, Any]:
         "description": name.replace("max_new_tokens", "tokens"),
         "tooltip": SAYS[name],
         "style": {"description_width": "90px"},
-        "layout": w.Layout(width="min(100%, 380px)"),
+        "layout": w.Layout(width="auto"),
     }
 
 
 _WRAPPED = w.Layout(flex_flow="row wrap")
+_SHORT: dict[str, Any] = {"indent": False, "layout": {"width": "150px"}}
+_COLUMNS = w.Layout(grid_template_columns="repeat(auto-fill, minmax(320px, 1fr))")
