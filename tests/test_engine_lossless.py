@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 from tiny_models import save_tiny_pair
 
 from amusd_viz import events as ev
+from amusd_viz import recording
 from amusd_viz.engine import Run, Session
 from amusd_viz.metrics import measure
 
@@ -142,6 +143,18 @@ def test_events_can_be_followed_while_the_run_goes_on(tiny: Session) -> None:
         seen.append(event)
     assert open_when_first_seen
     assert sorted(map(repr, seen)) == sorted(map(repr, run.trace.events))
+
+
+def test_both_devices_work_at_the_same_time(tiny: Session) -> None:
+    """Computed from the events of a run now, and of the recorded one of the default pair."""
+    slow = {"policy": "eager", "delays": ((0.01,), (0.02,))}
+    run = finished(tiny.decode("w2 w5", max_new_tokens=60, **slow))
+    for trace in (run.trace, recording("sky-amusd")):
+        assert measure(trace).overlap > 0.5
+        for side in ev.Side:
+            spans = trace.spans(side)
+            assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
+    assert measure(recording("sky-synchronous")).overlap < 0.05
 
 
 def test_many_runs_on_one_session_stay_apart(tiny: Session) -> None:
