@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amusd_viz import words
 from amusd_viz.errors import SettingError
 from amusd_viz.extras import need_engine
 from amusd_viz.trace import Trace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from amusd_viz.engine import Run, Session
     from amusd_viz.views.playground import Playground
 
-METHODS = ("autoregressive", "synchronous", "amusd")
+METHODS = tuple(words.METHODS)
 """Every way of decoding, from the plainest on."""
 
 

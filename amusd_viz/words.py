@@ -13,8 +13,8 @@ from amusd_viz.events import Side, Wait
 from amusd_viz.protocol.messages import Fate
 from amusd_viz.trace import Trace
 
-METHODS = {"amusd": "AMUSD", "synchronous": "synchronous", "autoregressive": "autoregressive"}
-"""Methods by the name they have in a header; others are shown as they are."""
+METHODS = {"autoregressive": "autoregressive", "synchronous": "synchronous", "amusd": "AMUSD"}
+"""The methods, from the plainest on, by their name in a header; others are shown as they are."""
 
 FATES = {
     Fate.ACCEPTED: "accepted",

@@ -85,11 +85,13 @@ class DraftRun:
         scores = self.chooser.processed(logits, prefix)
         token = self.chooser.choose(scores, len(side.tokens))
         threshold = self.order.settings.unsure_below
-        unsure = threshold > 0 and best_candidates(scores, token)[0] < threshold
+        likely = best_candidates(scores, token) if threshold else None
+        unsure = likely is not None and likely[0] < threshold
         proposal = side.propose(token, unsure=unsure)
         end = self.recorder.now()
         self.outbox.send(proposal)
-        probability, best = best_candidates(scores, token)
+        # What only the record needs is worked out behind the message.
+        probability, best = likely or best_candidates(scores, token)
         self.recorder.add(
             ev.Proposed(
                 start=start,
@@ -106,13 +108,13 @@ class DraftRun:
     def _wait(self, paused: Pause) -> None:
         self.recorder.flush()
         start = self.recorder.now()
-        wait_until(lambda: self.inbox.waiting() or self._aborted() or self._may_send(paused))
+        wait_until(lambda: self.inbox.waiting() or self._aborted() or self._may_send())
         reason = stamp.WAIT_OF_PAUSE[paused]
         self.recorder.add(
             ev.Waited(start=start, end=self.recorder.now(), side=ev.Side.DRAFT, reason=reason)
         )
 
-    def _may_send(self, paused: Pause) -> bool:
+    def _may_send(self) -> bool:
         """A full mailbox is the one wait that ends without a commit."""
         return self.side.pause() is None and self.outbox.has_room()
 

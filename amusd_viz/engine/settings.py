@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amusd_viz import events as ev
+from amusd_viz import words
 from amusd_viz.engine.mailbox import MAX_POSITIONS, SLOTS
 from amusd_viz.errors import PromptError, SettingError
 from amusd_viz.protocol import (
@@ -18,7 +19,7 @@ from amusd_viz.protocol import (
     window_policy,
 )
 
-METHODS = ("autoregressive", "synchronous", "amusd")
+METHODS = tuple(words.METHODS)
 MOST_RUN_AHEAD = SLOTS // 4
 _GREEDY = ev.Sampling()
 

@@ -11,6 +11,7 @@ import math
 from collections import deque
 
 from amusd_viz import events as ev
+from amusd_viz import words
 from amusd_viz.errors import SettingError
 from amusd_viz.protocol import (
     Commit,
@@ -238,8 +239,8 @@ class Simulation:
         assert self.step is not None
         start, end = self.step
         position = len(self.draft.tokens)
-        words = self.text.astray if self.astray and self.text.astray else self.text.draft
-        token = words[position]
+        tokens = self.text.astray if self.astray and self.text.astray else self.text.draft
+        token = tokens[position]
         if self.text.astray and token != self.text.target[position]:
             self.astray = True
         proposal = self.draft.propose(token)
@@ -248,7 +249,7 @@ class Simulation:
         self.step, self.draft_free = None, end
 
 
-METHODS = ("autoregressive", "synchronous", "amusd")
+METHODS = tuple(words.METHODS)
 MOST_TOKENS = 10**8
 
 
