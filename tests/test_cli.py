@@ -86,6 +86,13 @@ class FakeRun:
         return self
 
 
+def test_the_stand_ins_offer_nothing_that_the_engine_lacks(simulated_amusd):
+    real = engine.Run(simulated_amusd.header, None, (), lambda: None)
+    offered = {name for name in vars(FakeRun) if not name.startswith("_")}
+    assert offered <= set(dir(real))
+    assert hasattr(engine.Session, "decode")
+
+
 @pytest.fixture
 def session(monkeypatch, simulated_amusd) -> type[FakeSession]:
     made = type("Session", (FakeSession,), {"trace": simulated_amusd})

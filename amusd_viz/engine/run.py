@@ -115,6 +115,10 @@ class Run:
         """The output without special tokens; waits for the end."""
         return self._tokens.text(self.token_ids)
 
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text of some token ids, without special tokens."""
+        return self._tokens.text(ids)
+
     def _wait_for(self, ready: Callable[[], bool], timeout: float | None) -> None:
         try:
             with self._changed:
