@@ -436,7 +436,7 @@ class World:
         assert not (side.finish and side.pending)
 
     def _note(self, dropped: Sequence[Dropped]) -> None:
-        for branch, position, fate in dropped:
+        for branch, position, fate, _ in dropped:
             key = (branch, position)
             assert key in self.made, "a fate for a proposal that was never made"
             assert key not in self.fates, "two fates"

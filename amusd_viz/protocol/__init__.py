@@ -16,8 +16,10 @@ from amusd_viz.protocol.policies import (
     window_policy,
 )
 from amusd_viz.protocol.target import Extra, Finish, Step, TargetSide, Verdict, Window
+from amusd_viz.protocol.tree import ROOT, Tree
 
 __all__ = [
+    "ROOT",
     "Adoption",
     "CachePlan",
     "Commit",
@@ -34,6 +36,7 @@ __all__ = [
     "Step",
     "TakeTurns",
     "TargetSide",
+    "Tree",
     "Verdict",
     "Window",
     "WindowPolicy",

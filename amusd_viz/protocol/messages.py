@@ -60,3 +60,5 @@ class Dropped(NamedTuple):
     branch: int
     position: int
     fate: Fate
+    candidate: int = 0
+    """Which proposal of the position, where a window was a tree; 0 is on its main chain."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amusd_viz.protocol.messages import Commit, Dropped, Fate, Proposal
 from amusd_viz.protocol.policies import WindowPolicy
+from amusd_viz.protocol.tree import ROOT, Tree
 
 
 class Extra(StrEnum):
@@ -47,13 +48,21 @@ class Window(NamedTuple):
     branch: int
     position: int
     tokens: tuple[int, ...]
+    """Of a tree, those of its main chain."""
+    tree: Tree | None = None
+    """``None`` where every proposal follows the one before it."""
+
+    def shape(self) -> Tree:
+        """The window as a tree in any case."""
+        return Tree.chain(self.tokens) if self.tree is None else self.tree
 
 
 class Verdict(NamedTuple):
     """The outcome of one verification.
 
     ``tokens`` are newly committed from ``position`` on: the ``accepted`` leading proposals, then
-    one more of kind ``extra`` unless the run was cut before it.
+    one more of kind ``extra`` unless the run was cut before it. ``path`` are the accepted nodes of a
+    tree; of a chain they are simply the first ones.
     """
 
     position: int
@@ -62,6 +71,7 @@ class Verdict(NamedTuple):
     extra: Extra
     dropped: tuple[Dropped, ...]
     finish: Finish | None
+    path: tuple[int, ...] = ()
 
     def commit(self, run: int) -> Commit:
         """The message that tells the draft."""
@@ -203,33 +213,78 @@ class TargetSide:
         self.window = Window(self.branch, len(self.committed), tokens)
         return self.window
 
+    def take_tree(self, branch: int, tree: Tree) -> Window:
+        """Takes a tree that was drafted on ``branch`` at once, where nothing is pending.
+
+        It must have a row for each of its nodes and end before the output does; see
+        :meth:`~amusd_viz.protocol.tree.Tree.limited` and :attr:`room`.
+        """
+        assert self.window is None, "a window is already out"
+        assert self.finish is None, "the run is over"
+        assert self.committed, "before the first commit there is nothing to verify"
+        assert not self.pending, "a tree does not follow pending proposals"
+        assert branch >= self.branch, f"a tree of branch {branch} after branch {self.branch}"
+        assert len(tree) < self.rows, f"{len(tree)} proposals exceed {self.rows} rows"
+        assert max(tree.depths, default=-1) < self.room, "the tree goes beyond the output"
+        self.branch = branch
+        whole = None if tree.is_chain else tree
+        self.window = Window(branch, len(self.committed), tree.main_chain, whole)
+        return self.window
+
+    @property
+    def room(self) -> int:
+        """How many proposals in a row can still be accepted."""
+        return self.max_new_tokens - len(self.committed) - 1
+
     def settle(self, choices: Iterable[int]) -> Verdict:
-        """Judges the window by the target's own ``choices``, consumed only as far as needed.
+        """Judges a chain by the target's own ``choices``, consumed only as far as needed.
 
         The choices are one more than the window has proposals; fewer would leave the output
         without its next token.
         """
+        rows = iter(choices)
+        given: list[int] = []
+
+        def choose(_node: int) -> int:
+            choice = next(rows, None)
+            assert choice is not None, f"only {len(given)} choices were given"
+            given.append(choice)
+            return choice
+
+        return self.settle_tree(choose)
+
+    def settle_tree(self, choose: Callable[[int], int]) -> Verdict:
+        """Judges a window along the path that the target's own choices take through it.
+
+        Args:
+            choose: gives the target's choice behind a node of the window, or behind the last
+                committed token for :data:`~amusd_viz.protocol.tree.ROOT`; called along the path only.
+        """
         assert self.window is not None, "no window is out"
         window, self.window = self.window, None
+        tree = window.shape()
         tokens: list[int] = []
-        accepted = 0
+        path: list[int] = []
         extra = Extra.NONE
-        for index, choice in zip(range(len(window.tokens) + 1), choices, strict=False):
+        while self.finish is None and extra is Extra.NONE:
+            node = path[-1] if path else ROOT
+            choice = choose(node)
             tokens.append(choice)
-            if index == len(window.tokens):
-                extra = Extra.BONUS if window.tokens else Extra.PLAIN
-            elif choice == window.tokens[index]:
-                accepted += 1
-            else:
+            child = tree.child(node, choice)
+            if child is not None:
+                path.append(child)
+            elif tree.has_children(node):
                 extra = Extra.CORRECTION
+            else:
+                extra = Extra.BONUS if path else Extra.PLAIN
             self.committed.append(choice)
             self.finish = self._finish_after(choice)
-            if self.finish or extra is not Extra.NONE:
-                break
-        assert self.finish or extra is not Extra.NONE, f"only {len(tokens)} choices were given"
-        self.policy.judged(proposed=len(window.tokens), accepted=accepted)
-        dropped = self._fates_after(window, accepted, extra)
-        return Verdict(window.position, accepted, tuple(tokens), extra, tuple(dropped), self.finish)
+        self.policy.judged(proposed=len(window.tokens), accepted=len(path))
+        dropped = tuple(self._fates_after(window, path, extra))
+        whole = tuple(path) if window.tree else ()
+        return Verdict(
+            window.position, len(path), tuple(tokens), extra, dropped, self.finish, whole
+        )
 
     def _finish_after(self, token: int) -> Finish | None:
         if token in self.end_tokens:
@@ -240,18 +295,20 @@ class TargetSide:
             return Finish.LENGTH
         return None
 
-    def _fates_after(self, window: Window, accepted: int, extra: Extra) -> list[Dropped]:
-        dropped: list[Dropped] = []
-        behind = range(window.position + accepted, window.position + len(window.tokens))
-        if extra is Extra.CORRECTION:
-            dropped.append(Dropped(window.branch, behind[0], Fate.REJECTED))
-            dropped += [Dropped(window.branch, p, Fate.AFTER_MISMATCH) for p in behind[1:]]
+    def _fates_after(self, window: Window, path: list[int], extra: Extra) -> list[Dropped]:
+        tree = window.shape()
+        dropped = [
+            Dropped(window.branch, window.position + node.depth, fate, node.candidate)
+            for node, fate in zip(tree.nodes, _fates_in(tree, path, extra), strict=True)
+            if fate is not Fate.ACCEPTED
+        ]
+        left_main_chain = any(tree.nodes[node].candidate for node in path)
+        if extra is Extra.CORRECTION or left_main_chain:
             # Every earlier token of the branch was compared before its window was taken, so the
             # draft cannot have left the branch yet.
             assert self.branch == window.branch, "the branch changed under its own window"
             dropped += self._kill_branch()
         else:
-            dropped += [Dropped(window.branch, p, Fate.UNFINISHED) for p in behind]
             dropped += self._compare_head_with_commit()
         if self.finish:
             dropped += self._clear_pending(Fate.UNFINISHED)
@@ -281,9 +338,28 @@ class TargetSide:
             return []
         window = self.window
         return [
-            Dropped(window.branch, window.position + i, Fate.UNFINISHED)
-            for i in range(len(window.tokens))
+            Dropped(window.branch, window.position + node.depth, Fate.UNFINISHED, node.candidate)
+            for node in window.shape().nodes
         ]
 
     def _window_size(self) -> int:
         return len(self.window.tokens) if self.window else 0
+
+
+def _fates_in(tree: Tree, path: list[int], extra: Extra) -> list[Fate]:
+    """What became of each node once the target's choices went along ``path``."""
+    last = path[-1] if path else ROOT
+    accepted = {ROOT, *path}
+    fates: list[Fate] = []
+    for node, parent in enumerate(tree.parents):
+        if node in accepted:
+            fates.append(Fate.ACCEPTED)
+        elif parent == last and extra is Extra.NONE:
+            fates.append(Fate.UNFINISHED)
+        elif parent in accepted:
+            fates.append(Fate.REJECTED)
+        elif fates[parent] is Fate.UNFINISHED:
+            fates.append(Fate.UNFINISHED)
+        else:
+            fates.append(Fate.AFTER_MISMATCH)
+    return fates
