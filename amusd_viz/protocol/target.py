@@ -52,9 +52,28 @@ class Window(NamedTuple):
     tree: Tree | None = None
     """``None`` where every proposal follows the one before it."""
 
-    def shape(self) -> Tree:
-        """The window as a tree in any case."""
-        return Tree.chain(self.tokens) if self.tree is None else self.tree
+    def child(self, node: int, token: int) -> int | None:
+        """The proposal of ``token`` behind ``node`` (or ``ROOT``), if there is one."""
+        if self.tree:
+            return self.tree.child(node, token)
+        return node + 1 if self.tokens[node + 1 : node + 2] == (token,) else None
+
+    def has_children(self, node: int) -> bool:
+        """Whether anything is proposed behind ``node`` (or ``ROOT``)."""
+        return self.tree.has_children(node) if self.tree else node + 1 < len(self.tokens)
+
+    def leaves_main_chain(self, path: Sequence[int]) -> bool:
+        return bool(self.tree and path and path[-1] != len(path) - 1)
+
+    def unaccepted(self, path: Sequence[int], extra: Extra) -> list[Dropped]:
+        """What became of the other proposals, once the target's choices went along ``path``."""
+        if self.tree:
+            return _unaccepted_of_tree(self, self.tree, path, extra)
+        first, rest = Fate.REJECTED, Fate.AFTER_MISMATCH
+        if extra is not Extra.CORRECTION:
+            first = rest = Fate.UNFINISHED
+        places = range(self.position + len(path), self.position + len(self.tokens))
+        return [Dropped(self.branch, p, rest if i else first) for i, p in enumerate(places)]
 
 
 class Verdict(NamedTuple):
@@ -262,7 +281,6 @@ class TargetSide:
         """
         assert self.window is not None, "no window is out"
         window, self.window = self.window, None
-        tree = window.shape()
         tokens: list[int] = []
         path: list[int] = []
         extra = Extra.NONE
@@ -270,10 +288,10 @@ class TargetSide:
             node = path[-1] if path else ROOT
             choice = choose(node)
             tokens.append(choice)
-            child = tree.child(node, choice)
+            child = window.child(node, choice)
             if child is not None:
                 path.append(child)
-            elif tree.has_children(node):
+            elif window.has_children(node):
                 extra = Extra.CORRECTION
             else:
                 extra = Extra.BONUS if path else Extra.PLAIN
@@ -296,14 +314,8 @@ class TargetSide:
         return None
 
     def _fates_after(self, window: Window, path: list[int], extra: Extra) -> list[Dropped]:
-        tree = window.shape()
-        dropped = [
-            Dropped(window.branch, window.position + node.depth, fate, node.candidate)
-            for node, fate in zip(tree.nodes, _fates_in(tree, path, extra), strict=True)
-            if fate is not Fate.ACCEPTED
-        ]
-        left_main_chain = any(tree.nodes[node].candidate for node in path)
-        if extra is Extra.CORRECTION or left_main_chain:
+        dropped = window.unaccepted(path, extra)
+        if extra is Extra.CORRECTION or window.leaves_main_chain(path):
             # Every earlier token of the branch was compared before its window was taken, so the
             # draft cannot have left the branch yet.
             assert self.branch == window.branch, "the branch changed under its own window"
@@ -334,20 +346,15 @@ class TargetSide:
         return dropped
 
     def _drop_window(self) -> list[Dropped]:
-        if self.window is None:
-            return []
-        window = self.window
-        return [
-            Dropped(window.branch, window.position + node.depth, Fate.UNFINISHED, node.candidate)
-            for node in window.shape().nodes
-        ]
+        return self.window.unaccepted((), Extra.NONE) if self.window else []
 
     def _window_size(self) -> int:
         return len(self.window.tokens) if self.window else 0
 
 
-def _fates_in(tree: Tree, path: list[int], extra: Extra) -> list[Fate]:
-    """What became of each node once the target's choices went along ``path``."""
+def _unaccepted_of_tree(
+    window: Window, tree: Tree, path: Sequence[int], extra: Extra
+) -> list[Dropped]:
     last = path[-1] if path else ROOT
     accepted = {ROOT, *path}
     fates: list[Fate] = []
@@ -362,4 +369,8 @@ def _fates_in(tree: Tree, path: list[int], extra: Extra) -> list[Fate]:
             fates.append(Fate.UNFINISHED)
         else:
             fates.append(Fate.AFTER_MISMATCH)
-    return fates
+    return [
+        Dropped(window.branch, window.position + node.depth, fate, node.candidate)
+        for node, fate in zip(tree.nodes, fates, strict=True)
+        if fate is not Fate.ACCEPTED
+    ]
