@@ -67,6 +67,15 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     probability: Probability
 
 
+ProposalKey = tuple[int, int] | tuple[int, int, int]
+"""Branch and position; where a position has several candidates, the number of all but the first too."""
+
+
+def proposal_key(branch: int, position: int, candidate: int = 0) -> ProposalKey:
+    """The key of a proposal in :attr:`Trace.fates <amusd_viz.trace.Trace.fates>`."""
+    return (branch, position, candidate) if candidate else (branch, position)
+
+
 # -- the header ------------------------------------------------------------------------------
 
 
@@ -181,8 +190,19 @@ class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
     probability: Probability | None = None
     alternatives: tuple[Candidate, ...] = ()
     unsure: bool = False
+    head: Count | None = None
+    """Which head of a token/embedding speculator it came from; ``None`` for a draft model's."""
+    candidate: Count = 0
+    """Which proposal of its position, where several are judged at once (a tree); those of number 0
+    are the main chain, in which the draft believes."""
     parent: Count | None = None
-    """Index of the parent among the proposals of a tree; ``None`` in a chain."""
+    """In a tree, which candidate of the position before it follows; ``None`` on the main chain and
+    where it follows the last committed token."""
+
+    @property
+    def key(self) -> ProposalKey:
+        """What tells it from all other proposals of its run."""
+        return proposal_key(self.branch, self.position, self.candidate)
 
 
 class Received(Instant, frozen=True, kw_only=True, tag="received"):
@@ -202,6 +222,13 @@ class Dropped(Instant, frozen=True, kw_only=True, tag="dropped"):
     branch: Count
     position: Position
     fate: Fate
+    candidate: Count = 0
+    """Which proposal of the position; see :class:`Proposed`."""
+
+    @property
+    def key(self) -> ProposalKey:
+        """Of the proposal."""
+        return proposal_key(self.branch, self.position, self.candidate)
 
 
 class VerifyStarted(Instant, frozen=True, kw_only=True, tag="verify_started"):
@@ -211,6 +238,9 @@ class VerifyStarted(Instant, frozen=True, kw_only=True, tag="verify_started"):
     branch: Count
     position: Position
     tokens: tuple[TokenId, ...] = ()
+    """Of a tree, those of the main chain."""
+    others: Count = 0
+    """How many further candidates of these positions are judged with them, in a tree."""
 
 
 class Verified(Span, frozen=True, kw_only=True, tag="verified"):
@@ -218,20 +248,28 @@ class Verified(Span, frozen=True, kw_only=True, tag="verified"):
 
     ``committed`` are the ``accepted`` leading proposals and, unless the run was cut before it, one
     token of kind ``extra``. ``probabilities[i]`` is the target's for the i-th proposal of the
-    window, ``alternatives[i]`` its best candidates there; both are as long as what was judged.
+    window (of a tree: for the token committed there), ``alternatives[i]`` its best candidates there;
+    both are as long as what was judged.
     """
 
     side: ClassVar[Side] = Side.TARGET
     branch: Count
     position: Position
     proposals: Count
-    """Size of the window."""
+    """Size of the window; of a tree, of its main chain."""
     accepted: Count
+    path: tuple[Count, ...] = ()
+    """In a tree, which candidate was accepted at each position; empty where it was the first."""
     committed: tuple[TokenId, ...]
     texts: tuple[str, ...] = ()
     extra: Extra
     probabilities: tuple[Probability, ...] = ()
     alternatives: tuple[tuple[Candidate, ...], ...] = ()
+
+    def accepted_keys(self) -> list[ProposalKey]:
+        """The keys of the accepted proposals, in order."""
+        path = self.path or (0,) * self.accepted
+        return [proposal_key(self.branch, self.position + i, c) for i, c in enumerate(path)]
 
 
 class RolledBack(Instant, frozen=True, kw_only=True, tag="rolled_back"):

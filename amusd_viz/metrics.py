@@ -145,7 +145,7 @@ def _drafting(trace: Trace) -> tuple[list[_Interval], list[_Interval]]:
     useful: list[_Interval] = []
     doomed: list[_Interval] = []
     for proposal in trace.of(ev.Proposed):
-        stands = trace.fates[proposal.branch, proposal.position] in USEFUL_FATES
+        stands = trace.fates[proposal.key] in USEFUL_FATES
         (useful if stands else doomed).append((proposal.start, proposal.end))
     return useful, doomed
 

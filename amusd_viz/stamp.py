@@ -30,8 +30,23 @@ def proposal_received(
     return [arrival, *proposals_dropped(t, dropped)]
 
 
+def tree_received(t: int, window: Window) -> ev.Received:
+    """The target took in all that was drafted for ``window`` at ``t`` ns."""
+    depth = 1 + max(window.tree.depths) if window.tree else len(window.tokens)
+    return ev.Received(
+        t=t,
+        side=ev.Side.TARGET,
+        branch=window.branch,
+        position=window.position,
+        count=depth,
+    )
+
+
 def proposals_dropped(t: int, dropped: Iterable[DroppedProposal]) -> list[ev.Event]:
-    return [ev.Dropped(t=t, branch=d.branch, position=d.position, fate=d.fate) for d in dropped]
+    return [
+        ev.Dropped(t=t, branch=d.branch, position=d.position, fate=d.fate, candidate=d.candidate)
+        for d in dropped
+    ]
 
 
 def commit_heard(
@@ -63,7 +78,11 @@ def commit_heard(
 
 def verify_started(t: int, window: Window) -> ev.VerifyStarted:
     return ev.VerifyStarted(
-        t=t, branch=window.branch, position=window.position, tokens=window.tokens
+        t=t,
+        branch=window.branch,
+        position=window.position,
+        tokens=window.tokens,
+        others=len(window.tree) - len(window.tokens) if window.tree else 0,
     )
 
 
@@ -85,6 +104,7 @@ def verdict_reached(
         position=window.position,
         proposals=len(window.tokens),
         accepted=verdict.accepted,
+        path=tuple(window.tree.nodes[n].candidate for n in verdict.path) if window.tree else (),
         committed=verdict.tokens,
         texts=tuple(texts),
         extra=verdict.extra,

@@ -143,15 +143,17 @@ class Trace:
         return self.finish.t if self.finish else max((e.at for e in self.events), default=0)
 
     @cached_property
-    def fates(self) -> dict[tuple[int, int], Fate]:
-        """The fate of every proposal, by (branch, position); exactly one each."""
-        fates = {(p.branch, p.position): Fate.UNFINISHED for p in self.of(ev.Proposed)}
+    def fates(self) -> dict[ev.ProposalKey, Fate]:
+        """The fate of every proposal, by its :attr:`~amusd_viz.events.Proposed.key`; exactly one each.
+
+        In a chain the key is (branch, position).
+        """
+        fates = {p.key: Fate.UNFINISHED for p in self.of(ev.Proposed)}
         for event in self.events:
             if isinstance(event, ev.Verified):
-                positions = range(event.position, event.position + event.accepted)
-                fates.update({(event.branch, p): Fate.ACCEPTED for p in positions})
+                fates.update(dict.fromkeys(event.accepted_keys(), Fate.ACCEPTED))
             elif isinstance(event, ev.Dropped):
-                fates[event.branch, event.position] = event.fate
+                fates[event.key] = event.fate
         return fates
 
     def spans(self, side: ev.Side) -> list[ev.Span]:

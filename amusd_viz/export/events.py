@@ -59,7 +59,7 @@ def _row(trace: Trace, event: ev.Event) -> dict[str, Any]:
     row |= {name: getattr(event, name) for name in plain if hasattr(event, name)}
     match event:
         case ev.Proposed():
-            row["fate"] = str(trace.fates[event.branch, event.position])
+            row["fate"] = str(trace.fates[event.key])
         case ev.Dropped():
             row["fate"] = str(event.fate)
         case ev.VerifyStarted():

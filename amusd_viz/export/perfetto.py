@@ -76,7 +76,7 @@ def _describe(trace: Trace, span: ev.Span) -> tuple[str, str, _Json]:
     """Name, category and arguments of a slice."""
     match span:
         case ev.Proposed():
-            fate = trace.fates[span.branch, span.position]
+            fate = trace.fates[span.key]
             details = _details(span, "branch", "position", "token", "text", "probability")
             return f"draft {span.position}", "proposed", details | {"fate": FATES[fate]}
         case ev.Verified():

@@ -31,7 +31,7 @@ def check_events(
         lines: the line of each event in its file; by default the header is line 1, and no line
             is blank.
     """
-    replay = Replay(header, draft_failed=_draft_failed(events), is_chain=_is_chain(events))
+    replay = Replay(header, draft_failed=_draft_failed(events))
     rules = (Clock(header), TargetRules(replay), DraftRules(replay))
     for line, event in zip(lines or range(2, len(events) + 2), events, strict=True):
         if isinstance(event, ev.Unknown):
@@ -45,7 +45,3 @@ def check_events(
 
 def _draft_failed(events: Sequence[ev.Event | ev.Unknown]) -> bool:
     return any(isinstance(e, ev.Failed) and e.side is ev.Side.DRAFT for e in events)
-
-
-def _is_chain(events: Sequence[ev.Event | ev.Unknown]) -> bool:
-    return all(e.parent is None for e in events if isinstance(e, ev.Proposed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amusd_viz import events as ev
 from amusd_viz.invariants.replay import Broken, Replay
+from amusd_viz.invariants.tree_rules import check_hangs_on
 
 
 class DraftRules:
@@ -34,23 +35,24 @@ class DraftRules:
                 self.failed = True
 
     def _check_proposed(self, event: ev.Proposed) -> None:
-        key = (event.branch, event.position)
         if self.failed:
             raise Broken("a proposal after the draft failed")
         if event.branch != self.branch:
             raise Broken(
                 f"a proposal of branch {event.branch} while the draft is on branch {self.branch}"
             )
-        if self.replay.is_chain:
-            if key in self.replay.proposed:
-                raise Broken(f"position {event.position} is proposed twice on one branch")
-            if event.position != len(self.believed):
-                raise Broken(
-                    f"a proposal at position {event.position}, but the draft has "
-                    f"{len(self.believed)} tokens"
-                )
+        if event.key in self.replay.proposed:
+            raise Broken(f"position {event.position} is proposed twice on one branch")
+        if event.candidate:
+            check_hangs_on(self.replay, event)
+        elif event.position != len(self.believed):
+            raise Broken(
+                f"a proposal at position {event.position}, but the draft has "
+                f"{len(self.believed)} tokens"
+            )
+        else:
             self.believed.append(event.token)
-        self.replay.proposed[key] = event
+        self.replay.add_proposal(event)
 
     # -- commits -----------------------------------------------------------------------------
 
@@ -91,8 +93,6 @@ class DraftRules:
                 f"{len(event.discarded)} tokens"
             )
         self._check_adopted(event.position, event.adopted)
-        if not self.replay.is_chain:
-            return
         if self.believed[event.position :] != list(event.discarded):
             raise Broken(f"the tokens discarded from {event.position} on are not the draft's")
         first_difference = event.adopted[:1] != event.discarded[:1]
@@ -103,8 +103,6 @@ class DraftRules:
     def _check_fast_forwarded(self, event: ev.FastForwarded) -> None:
         start = self._take_heard()
         self._check_adopted(event.position, event.adopted)
-        if not self.replay.is_chain:
-            return
         if event.position != len(self.believed):
             raise Broken(
                 f"a fast-forward from position {event.position}, but the draft has "
@@ -118,8 +116,7 @@ class DraftRules:
             raise Broken(
                 f"the draft carries on knowing {event.known} tokens, but it heard of {self.known}"
             )
-        if self.replay.is_chain:
-            self._believe(start, len(self.believed), ())
+        self._believe(start, len(self.believed), ())
 
     def _check_adopted(self, position: int, adopted: tuple[int, ...]) -> None:
         if not adopted or self.replay.committed[position : self.known] != list(adopted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amusd_viz import events as ev
 from amusd_viz.invariants.replay import Broken, Key, Replay
+from amusd_viz.invariants.tree_rules import check_path, others_of
 from amusd_viz.protocol import Extra, Fate, Finish
 
 
@@ -14,6 +15,8 @@ class TargetRules:
         self.replay = replay
         self.received: set[Key] = set()
         self.window: ev.VerifyStarted | None = None
+        self.judges_tree = False
+        """The window that was taken last has further candidates."""
         self.over = ""
         """Why nothing may be committed any more; empty while something may."""
 
@@ -36,17 +39,19 @@ class TargetRules:
 
     def _check_received(self, event: ev.Received) -> None:
         for position in range(event.position, event.position + event.count):
-            key = (event.branch, position)
-            proposal = self.replay.proposal(key, "received")
-            if proposal is None:
-                return  # What a dead draft sent last is missing, and so is all behind it.
-            if proposal.end > event.t:
-                raise Broken(
-                    f"position {position} was received at {event.t} ns but proposed at {proposal.end} ns"
-                )
-            if key in self.received:
-                raise Broken(f"position {position}, branch {event.branch} was received twice")
-            self.received.add(key)
+            first = (event.branch, position)
+            for key in self.replay.candidates.get(first, [first]):
+                proposal = self.replay.proposal(key, "received")
+                if proposal is None:
+                    return  # What a dead draft sent last is missing, and so is all behind it.
+                if proposal.end > event.t:
+                    raise Broken(
+                        f"position {position} was received at {event.t} ns but proposed at "
+                        f"{proposal.end} ns"
+                    )
+                if key in self.received:
+                    raise Broken(f"position {position}, branch {event.branch} was received twice")
+                self.received.add(key)
 
     def _known_proposal(self, key: Key, what: str) -> ev.Proposed | None:
         """A proposal that has been received and has no fate yet."""
@@ -66,10 +71,15 @@ class TargetRules:
             if key in self.replay.fates:
                 raise Broken(f"position {key[1]} is judged, but it was {self.replay.fates[key]}")
             proposal = self._known_proposal(key, "judged")
-            if proposal and proposal.token != token and self.replay.is_chain:
+            if proposal and proposal.token != token:
                 raise Broken(
                     f"token {token} is judged at position {key[1]}, but {proposal.token} was proposed"
                 )
+        others = others_of(self.replay, event.branch, event.position)
+        if len(others) != event.others:
+            raise Broken(
+                f"{event.others} further candidates are judged, but {len(others)} were proposed"
+            )
         self.window = event
 
     def _check_goes_on(self, position: int) -> None:
@@ -85,23 +95,31 @@ class TargetRules:
         self._check_goes_on(event.position)
         window = self._window_of(event)
         self._check_counts(event)
-        for offset, token in enumerate(event.committed[: event.accepted]):
-            if token != window[offset]:
-                raise Broken(
-                    f"token {token} was accepted at position {event.position + offset}, "
-                    f"but {window[offset]} was proposed"
-                )
-            self.replay.end_proposal((event.branch, event.position + offset), Fate.ACCEPTED)
-        if event.extra is Extra.CORRECTION and event.committed[-1] == window[event.accepted]:
-            raise Broken(f"token {event.committed[-1]} is its own correction")
+        if self.judges_tree:
+            check_path(self.replay, event)
+        else:
+            self._check_chain(event, window)
+        for key in event.accepted_keys():
+            self.replay.end_proposal(key, Fate.ACCEPTED)
         self._check_limits(event)
         self.replay.committed += event.committed
         self.replay.committed_at += [event.end] * len(event.committed)
         if event.extra is Extra.NONE:
             self.over = "one that ended the run"
 
+    def _check_chain(self, event: ev.Verified, window: tuple[int, ...]) -> None:
+        for offset, token in enumerate(event.committed[: event.accepted]):
+            if token != window[offset]:
+                raise Broken(
+                    f"token {token} was accepted at position {event.position + offset}, "
+                    f"but {window[offset]} was proposed"
+                )
+        if event.extra is Extra.CORRECTION and event.committed[-1] == window[event.accepted]:
+            raise Broken(f"token {event.committed[-1]} is its own correction")
+
     def _window_of(self, event: ev.Verified) -> tuple[int, ...]:
         started, self.window = self.window, None
+        self.judges_tree = started is not None and started.others > 0
         if started is None:
             if event.proposals or self.replay.committed:
                 raise Broken("a verification ends that never started")
@@ -117,7 +135,8 @@ class TargetRules:
 
     def _check_counts(self, event: ev.Verified) -> None:
         extra = 0 if event.extra is Extra.NONE else 1
-        if event.accepted + extra != len(event.committed) or event.accepted > event.proposals:
+        too_many = event.accepted > event.proposals and not self.judges_tree
+        if event.accepted + extra != len(event.committed) or too_many:
             raise Broken(
                 f"{len(event.committed)} tokens committed, but {event.accepted} of {event.proposals} "
                 f"proposals accepted and {extra} token added"
@@ -126,8 +145,8 @@ class TargetRules:
             raise Broken("a verification that commits nothing")
         whole = event.accepted == event.proposals
         fits = {
-            Extra.CORRECTION: not whole,
-            Extra.BONUS: whole and event.proposals > 0,
+            Extra.CORRECTION: not whole or self.judges_tree,
+            Extra.BONUS: (whole or self.judges_tree) and event.proposals > 0,
             Extra.PLAIN: event.proposals == 0,
             Extra.NONE: True,
         }
@@ -138,7 +157,7 @@ class TargetRules:
         if event.texts and len(event.texts) != len(event.committed):
             raise Broken(f"{len(event.texts)} texts of {len(event.committed)} committed tokens")
         judged = max(len(event.probabilities), len(event.alternatives))
-        if judged > event.proposals + 1:
+        if judged > max(event.proposals, event.accepted) + 1:
             raise Broken(f"probabilities of {judged} positions of {event.proposals} proposals")
 
     def _check_limits(self, event: ev.Verified) -> None:
@@ -152,12 +171,12 @@ class TargetRules:
     # -- the end of a proposal, and of the run -----------------------------------------------
 
     def _check_dropped(self, event: ev.Dropped) -> None:
-        key = (event.branch, event.position)
+        key = event.key
         if event.fate is Fate.ACCEPTED:
             raise Broken(f"position {event.position} was dropped and yet accepted")
         proposal = self._known_proposal(key, str(event.fate))
         self.replay.end_proposal(key, event.fate)
-        if proposal is None or not self.replay.is_chain:
+        if proposal is None or event.candidate:
             return
         same = {Fate.REJECTED: False, Fate.CONTRADICTED: False, Fate.OVERTAKEN: True}
         if event.fate not in same:

@@ -224,7 +224,7 @@ def _causes(trace: Trace, side: ev.Side) -> list[_Part]:
 def _cause(trace: Trace, span: ev.Span) -> tuple[str, Look]:
     match span:
         case ev.Proposed():
-            fate = trace.fates[span.branch, span.position]
+            fate = trace.fates[span.key]
             return f"drafting: {FATES[fate]}", style.DRAFTED[fate]
         case ev.Waited():
             return WAITS[span.reason], style.WAITED[span.reason]

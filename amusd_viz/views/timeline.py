@@ -90,7 +90,7 @@ def _describe(trace: Trace, span: ev.Span) -> tuple[str, Look, str]:
     took = f"{(span.end - span.start) / _MS:.1f} ms"
     match span:
         case ev.Proposed():
-            fate = trace.fates[span.branch, span.position]
+            fate = trace.fates[span.key]
             sentence = (
                 f"The draft took {took} for “{markup(span.text)}” at position {span.position}, "
                 f"branch {span.branch},<br>{when}. Its fate: {FATES[fate]}."
