@@ -15,7 +15,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from amusd_viz.errors import AmusdVizError, SettingError
+from amusd_viz.errors import SettingError
+from amusd_viz.export.folder_command import into_folder
 from amusd_viz.export.page import theater_page
 from amusd_viz.metrics import measure
 from amusd_viz.paths import recording, recordings
@@ -127,16 +128,12 @@ def _write_all(folder: Path, pages: Mapping[str, str], runs: Mapping[str, Trace]
 
 def main(arguments: Sequence[str]) -> int:
     """Builds the site into the one folder named; returns the exit code."""
-    if len(arguments) != 1:
-        print("usage: python -m amusd_viz.site FOLDER", file=sys.stderr)
-        return 2
-    try:
-        written = build_site(arguments[0])
-    except AmusdVizError as error:
-        print(f"amusd-viz: {error}", file=sys.stderr)
-        return 1
-    print(f"{len(written)} files in {arguments[0]}; open {Path(arguments[0]) / 'index.html'}")
-    return 0
+    return into_folder(arguments, build_site, _report, usage="python -m amusd_viz.site FOLDER")
+
+
+def _report(written: Sequence[Path]) -> str:
+    index = next(path for path in written if path.name == "index.html")
+    return f"{len(written)} files in {index.parent}; open {index}"
 
 
 if __name__ == "__main__":

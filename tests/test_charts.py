@@ -8,15 +8,14 @@ import sys
 
 import msgspec
 import pytest
+from small_runs import MS, small_run
 
 from amusd_viz import events as ev
 from amusd_viz.errors import SettingError
 from amusd_viz.metrics import measure
-from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 from amusd_viz.views import charts
 
-MS = 1_000_000
 HOSTILE = '<a href="javascript:x">&$x$%{y}\u202e'
 ALL = [
     charts.device_timeline,
@@ -28,23 +27,9 @@ ALL = [
 ]
 
 
-def run(method: str = "amusd", words: dict[int, str] | None = None, tokens: int = 30) -> Trace:
-    target = [i * 7 % 11 for i in range(tokens + 20)]
-    draft = [t if i % 4 else t + 1 for i, t in enumerate(target)]
-    timing = Timing(
-        draft=5 * MS,
-        target=lambda k: (20 + k) * MS,
-        latency_to_target=MS // 10,
-        latency_to_draft=MS // 10,
-        target_prefill=12 * MS,
-        draft_prefill=4 * MS,
-    )
-    return simulate(Text(target, draft, words or {}), timing, method=method, max_new_tokens=tokens)
-
-
 @pytest.fixture(scope="module")
 def traces() -> list[Trace]:
-    return [run("autoregressive"), run("synchronous"), run("amusd")]
+    return [small_run("autoregressive"), small_run("synchronous"), small_run("amusd")]
 
 
 @pytest.mark.parametrize("chart", ALL)
@@ -59,7 +44,7 @@ def test_every_chart_is_a_figure_in_every_theme(chart, theme, traces):
 
 @pytest.mark.parametrize("chart", ALL)
 def test_simulated_runs_say_so(chart, traces):
-    figure = chart(run("amusd")).to_json()
+    figure = chart(small_run("amusd")).to_json()
     assert "AMUSD (simulated)" in figure
     measured = Trace(msgspec.structs.replace(traces[2].header, source="measured"), traces[2].events)
     assert "simulated" not in chart(measured).to_json()
@@ -67,9 +52,9 @@ def test_simulated_runs_say_so(chart, traces):
 
 @pytest.mark.parametrize("chart", ALL)
 def test_hostile_text_stays_text(chart):
-    trace = run("amusd", words=dict.fromkeys(range(20), HOSTILE))
+    trace = small_run("amusd", words=dict.fromkeys(range(20), HOSTILE))
     hostile = Trace(msgspec.structs.replace(trace.header, method=HOSTILE), trace.events)
-    shown = chart(hostile, run()).to_json()
+    shown = chart(hostile, small_run()).to_json()
     for danger in ("<a", "\\u003ca", "href=\\u", "$", "%{", "\u202e", "\\u202e"):
         assert danger not in shown, danger
 
@@ -142,8 +127,8 @@ def test_busy_share_splits_drafting_into_useful_and_doomed(traces):
 
 def test_runs_without_commits_and_single_tokens_have_charts():
     for chart in ALL:
-        chart(run("amusd", tokens=1))
-        chart(Trace(run().header, []))
+        chart(small_run("amusd", tokens=1))
+        chart(Trace(small_run().header, []))
 
 
 def test_tables_and_metrics_do_not_load_plotly():

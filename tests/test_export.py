@@ -8,6 +8,7 @@ import json
 import sys
 
 import pytest
+from small_runs import small_run
 
 from amusd_viz import events as ev
 from amusd_viz.errors import MissingExtraError
@@ -15,30 +16,15 @@ from amusd_viz.export.events import COLUMNS, rows, to_csv
 from amusd_viz.export.perfetto import to_perfetto
 from amusd_viz.metrics import measure
 from amusd_viz.progress import progress
-from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 
-MS = 1_000_000
 WORDS = {0: "=1+1", 1: ' "quoted",\n', 2: "</script><b>", 3: " é\u202e"}
-
-
-def run(method: str = "amusd", tokens: int = 30) -> Trace:
-    target = [i * 7 % 11 for i in range(tokens + 20)]
-    draft = [t if i % 4 else t + 1 for i, t in enumerate(target)]
-    timing = Timing(
-        draft=5 * MS,
-        target=lambda k: (20 + k) * MS,
-        latency_to_target=MS // 10,
-        latency_to_draft=MS // 10,
-        target_prefill=12 * MS,
-        draft_prefill=4 * MS,
-    )
-    return simulate(Text(target, draft, WORDS), timing, method=method, max_new_tokens=tokens)
 
 
 @pytest.fixture(scope="module")
 def traces() -> list[Trace]:
-    return [run("autoregressive"), run("synchronous"), run("amusd")]
+    methods = ("autoregressive", "synchronous", "amusd")
+    return [small_run(method, words=WORDS) for method in methods]
 
 
 # -- tables ----------------------------------------------------------------------------------

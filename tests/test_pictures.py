@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from small_runs import MS, small_run
 
 from amusd_viz import events as ev
 from amusd_viz.errors import MissingExtraError, SettingError, TraceError
@@ -19,26 +20,16 @@ from amusd_viz.paths import assets, recording, recordings
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 
-MS = 1_000_000
 SVG = "{http://www.w3.org/2000/svg}"
 THEMES = ("light", "dark")
 HOSTILE = '</text><script>alert(1)</script>&<![CDATA["\u202e\x00\x1b'
 
 
-def run(method: str = "amusd", words: dict[int, str] | None = None, prompt: str = "") -> Trace:
-    target = [i * 7 % 11 for i in range(50)]
-    draft = [t if i % 4 else t + 1 for i, t in enumerate(target)]
-    timing = Timing(
-        draft=5 * MS,
-        target=lambda k: (20 + k) * MS,
-        latency_to_target=MS // 10,
-        latency_to_draft=MS // 10,
-        target_prefill=12 * MS,
-        draft_prefill=4 * MS,
-    )
-    words = words or {i: f" w{i}" for i in range(12)}
-    trace = simulate(Text(target, draft, words), timing, method=method, max_new_tokens=24)
-    return Trace(msgspec.structs.replace(trace.header, prompt=prompt), trace.events)
+WORDS = {i: f" w{i}" for i in range(12)}
+
+
+def run(method: str = "amusd", words: dict[int, str] = WORDS, prompt: str = "") -> Trace:
+    return small_run(method, words=words, prompt=prompt, tokens=24)
 
 
 @pytest.fixture(scope="module")
@@ -209,8 +200,8 @@ def test_gallery_shows_a_rejection_and_a_bonus_in_light_and_dark(tmp_path, amusd
     pairs = [f"{n}_{t}.svg" for n in ("rollback", "compare", "bonus", "storyboard") for t in THEMES]
     assert names == {*pairs, "rollback.gif"}
     shown = {p.stem: words_in(p.read_text(encoding="utf-8")) for p in written if p.suffix == ".svg"}
-    assert "rejected" in shown["rollback_light"]
-    assert "rejected" not in shown["bonus_light"]
+    assert "target rejected" in shown["rollback_light"]
+    assert "target rejected" not in shown["bonus_light"]
     assert "where the draft believes" in shown["bonus_light"]
     assert "synchronous" in shown["compare_dark"]
     assert shown["rollback_light"] == shown["rollback_dark"]

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from amusd_viz import events as ev
-from amusd_viz.errors import AmusdVizError, SettingError
+from amusd_viz.errors import SettingError
+from amusd_viz.export.folder_command import into_folder
 from amusd_viz.export.pictures import save_gif, save_svg, storyboard
 from amusd_viz.export.renderer import Renderer
 from amusd_viz.paths import recording, recordings
@@ -86,17 +87,13 @@ def _rollback_by(trace: Trace, cause: Extra) -> int | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Draws the gallery into the one folder named; returns the exit code."""
-    if len(arguments) != 1:
-        print("usage: python -m amusd_viz.export.gallery FOLDER", file=sys.stderr)
-        return 2
-    try:
-        written = draw_gallery(arguments[0])
-    except AmusdVizError as error:
-        print(f"amusd-viz: {error}", file=sys.stderr)
-        return 1
-    for path in written:
-        print(f"{path} ({path.stat().st_size / 1000:.0f} kB)")
-    return 0
+    return into_folder(
+        arguments, draw_gallery, _report, usage="python -m amusd_viz.export.gallery FOLDER"
+    )
+
+
+def _report(written: Sequence[Path]) -> str:
+    return "\n".join(f"{path} ({path.stat().st_size / 1000:.0f} kB)" for path in written)
 
 
 if __name__ == "__main__":

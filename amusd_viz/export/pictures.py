@@ -143,11 +143,11 @@ def storyboard(
     with Renderer(traces) as renderer:
         rollback = _rollback(renderer, around)
         moments = _story(traces[rollback.run], rollback, n)
-        stills = [renderer.svg(t, theme=theme, width=_STILL_WIDTH, size=18) for t in moments]
+        stills = [renderer.svg(t, theme=theme, **_STILL) for t in moments]
     return Storyboard(_sheet(stills, theme))
 
 
-_STILL_WIDTH = 960
+_STILL = {"width": 960, "size": 18, "key": False}
 _GAP = 24
 
 

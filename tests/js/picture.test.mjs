@@ -201,3 +201,38 @@ test("no picture holds a number that is none", () => {
     }
   }
 });
+
+test("rows and lanes stand in one order, and the message goes from the verdict down to the draft's lane", () => {
+  const drawing = scene(stage, openingMoment(stage.runs));
+  const found = new Map();
+  walk(drawing.nodes, (node, path) => found.set(`${path}/${node.key}`.replace(/^\//, ""), node.attrs));
+  const end = (name) => [...found].find(([path]) => path.endsWith(name))[1];
+  assert.ok(end("block1/labels/target").y < end("block1/labels/draft").y);
+  const [target, draft] = [end("lanes1/targetBand"), end("lanes1/draftBand")];
+  assert.ok(target.y < draft.y);
+  const [from, to] = end("above1/way")
+    .d.match(/-?[\d.]+ -?[\d.]+/g)
+    .map((point) => point.split(" ").map(Number));
+  assert.ok(target.y < from[1] && from[1] < to[1] && to[1] < draft.y, "unfinished");
+});
+
+test("each run is led by its own earlier text, never by more than it has committed", () => {
+  for (const t of times(40, 6, stage.end)) {
+    const drawing = scene(stage, t, { width: 900 });
+    walk(drawing.nodes, (node, path) => {
+      if (!/block(\d)\/earlier$/.test(path)) return;
+      const run = stage.runs[Number(/block(\d)/.exec(path)[1])];
+      const written = run.commits.slice(0, stateAt(run, t).committed).map((commit) => commit.text);
+      assert.ok(written.join("").includes(node.text.replace("… ", "")), `${node.text} at ${t}`);
+    });
+  }
+});
+
+test("the key can be put away, and changes nothing else", () => {
+  const [with_, without] = [true, false].map((key) => scene(stage, stage.end / 2, { key }));
+  assert.deepEqual(
+    with_.nodes.filter((node) => node.key !== "key"),
+    without.nodes,
+  );
+  assert.ok(with_.height > without.height);
+});

@@ -51,6 +51,10 @@ export function actionsOf(theater) {
       view.spaces = on;
       draw();
     },
+    key: () => {
+      view.key = !view.key;
+      draw();
+    },
     saveSvg: () => keepSvg(theater.drawing, theater.dark),
     savePng: () => keepPng(theater.drawing, theater.dark),
     saveTrace: () =>

@@ -1,6 +1,6 @@
 // What a device does, as bars in its lane; idle is empty space with a word.
 
-import { waitReason } from "./beats.js";
+import { waitReason, waitShort } from "./beats.js";
 import { isLit } from "./chips.js";
 import { timeX } from "./layout.js";
 import { widthOf } from "./measure.js";
@@ -95,7 +95,7 @@ export const BARS = {
 function bar({ moment }, key, at, y, lookName, text, id = null) {
   const { s } = moment.layout;
   const look = BARS[lookName];
-  const size = 11 * s;
+  const size = 12 * s;
   const children = [];
   if (at.phase !== "past" && at.end > at.now + 0.5) {
     const from = at.phase === "future" ? at.x + 0.75 : at.now;
@@ -147,11 +147,11 @@ function waitWord({ moment, run }, span, at, y) {
   if (at.phase === "future") return null;
   const { layout, ghost } = moment;
   const { s } = layout;
-  const size = 11 * s;
+  const size = 12 * s;
   const text = waitReason(run, span.reason);
   const until = at.phase === "past" || ghost ? at.end : layout.left + layout.room;
-  const room = until - at.x - 16 * s;
-  const fits = [text, text.split(" ")[0]].find((words) => widthOf(words, size) <= room);
+  const room = until - at.x - 26 * s; // clear of what comes next; letters that lean take more room
+  const fits = [text, waitShort(run, span.reason)].find((words) => widthOf(words, size) <= room);
   if (!fits) return null;
   return label(`w${span.start}`, at.x + 12 * s, y + (LANE / 2) * s + size * 0.36, size, fits, {
     fill: "$muted",

@@ -180,6 +180,11 @@ export function waitReason(run, reason) {
   return say(turns ? "wait_turn" : `wait_${reason}`);
 }
 
+// The same in a word or two, for where there is little room.
+export function waitShort(run, reason) {
+  return run.header.method === "synchronous" ? say("waits") : say(`waits_${reason}`) || say("waits");
+}
+
 function textAt(run, branch, position, token) {
   return run.proposals.get(`${branch}:${position}`)?.text ?? (token === null ? "" : `⟨${token}⟩`);
 }

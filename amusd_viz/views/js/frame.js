@@ -1,8 +1,7 @@
-// Around rows and lanes: title and badge, the sentence (A), earlier text, the strip of the whole run.
+// Above rows and lanes: what was asked of which models, measured or simulated, and the sentence (A).
 
-import { rollbackMoments } from "./beats.js";
-import { fitted, fittedEnd, shown, widthOf, wrapped } from "./measure.js";
-import { group, label, node, path, rect, round } from "./nodes.js";
+import { fitted, shown, widthOf, wrapped } from "./measure.js";
+import { group, label, node, rect, round } from "./nodes.js";
 import { say } from "./sentences.js";
 
 export function drawHeader({ layout, runs, view }) {
@@ -44,7 +43,7 @@ export function drawHeader({ layout, runs, view }) {
     shown(p, 300),
   );
   const pairs = [...new Set(runs.map((run) => modelNames(run.header)))];
-  const names = shown(pairs[pairs.length - 1] ?? "", 80);
+  const names = pairs[pairs.length - 1] ?? "";
   const title = prompts.join("  /  ") || names || say("nothing");
   const models = prompts.length ? names : "";
   const titleSize = 15 * s;
@@ -52,22 +51,29 @@ export function drawHeader({ layout, runs, view }) {
   const fittedTitle = fitted(title, space * (layout.narrow ? 1 : 0.72), titleSize, true);
   nodes.unshift(label("title", 0, 21 * s, titleSize, fittedTitle, { "font-weight": 600 }));
   const x = widthOf(fittedTitle, titleSize, true) + 16 * s;
-  if (space - x > 80 * s) {
+  if (space - x > 200 * s) {
     nodes.push(label("models", x, 21 * s, 12.5 * s, fitted(models, space - x, 12.5 * s), { fill: "$muted" }));
   }
   return group("header", nodes);
 }
 
 function badgeText(source, runs, several) {
-  const labels = runs.flatMap((run) => [run.header.draft_device?.label, run.header.target_device?.label]);
-  const where =
-    source === "measured" ? [...new Set(labels.filter(Boolean))].map((l) => shown(l, 28)).join(" + ") : "";
   const who = several ? `${runs.map((run) => run.label).join(", ")} ` : "";
-  return fitted(who + say(source) + (where ? ` · ${where}` : ""), 420, 11, true);
+  return fitted(who + say(source), 420, 11, true);
 }
 
-function modelNames(header) {
-  return [header.draft?.name, header.target?.name].filter(Boolean).join(" + ");
+// Which model drafts and which one decides, and where each of them runs.
+function modelNames({ draft, target, draft_device: draftDevice, target_device: targetDevice }) {
+  return [
+    [say("draft"), draft, draftDevice],
+    [say("target"), target, targetDevice],
+  ]
+    .filter(([, model]) => model?.name)
+    .map(([side, model, device]) => {
+      const slots = { side, model: shown(model.name, 40), device: shown(device?.label ?? "", 28) };
+      return say(device?.label ? "modelOn" : "model", slots);
+    })
+    .join(", ");
 }
 
 // Size and place for the sentence: two lines, or three smaller ones where there is little room.
@@ -96,69 +102,4 @@ export function drawSentence({ layout }, sentence) {
 function emphasised(text) {
   const parts = text.split(/(“[^”]*”)/).filter(Boolean);
   return parts.map((part, i) => node("tspan", `${i}`, { "font-weight": part[0] === "“" ? 700 : 400 }, part));
-}
-
-// Committed text left of the page, folded into one line.
-export function drawEarlier({ layout, runs, starts, states }, y) {
-  const { s } = layout;
-  const leader = starts.indexOf(Math.max(0, ...starts));
-  const run = runs[leader];
-  if (!run || !starts[leader]) return group("earlier", []);
-  const texts = run.commits.slice(0, Math.min(starts[leader], states[leader].committed));
-  const text = shown(
-    texts
-      .slice(-160)
-      .map((c) => c.text)
-      .join(""),
-    1200,
-  );
-  const size = 13 * s;
-  return group("earlier", [
-    label("earlierText", layout.left, y + 14 * s, size, fittedEnd(text, layout.room, size), {
-      fill: "$muted",
-    }),
-  ]);
-}
-
-export function stripEnd({ settled, end, t, page }) {
-  return Math.max(1, settled ? end : Math.max(end, t, page.to));
-}
-
-// The whole run as a thin strip: one tick per rollback; it is the scrubber.
-export function drawStrip(moment, box) {
-  const { layout, runs, t, page } = moment;
-  const { s } = layout;
-  const end = stripEnd(moment);
-  const x = (at) => round(box.x + (Math.min(at, end) / end) * box.width);
-  const mid = box.y + box.height / 2;
-  const words = say(moment.settled ? "wholeRun" : "soFar");
-  const nodes = [
-    label("words", 0, mid + 4 * s, 11 * s, words, { fill: "$muted" }),
-    rect("base", box.x, mid - 3 * s, box.width, 6 * s, { rx: 3 * s, fill: "$prefill" }),
-    rect("page", x(page.from), mid - 7 * s, Math.max(2, x(Math.min(page.to, end)) - x(page.from)), 14 * s, {
-      rx: 4 * s,
-      fill: "none",
-      stroke: "$faint",
-      "stroke-width": 1,
-    }),
-    rect("done", box.x, mid - 3 * s, x(t) - box.x, 6 * s, { rx: 3 * s, fill: "$faint" }),
-  ];
-  const share = (12 * s) / Math.max(1, runs.length);
-  const ticksOf = (run, i) =>
-    rollbackMoments([run])
-      .map((m) => `M${x(m.death.since)} ${round(mid - 6 * s + i * share)}v${round(share - 1)}`)
-      .join("");
-  const ticks = moment.settled ? (layout.ticks ??= runs.map(ticksOf)) : runs.map(ticksOf);
-  ticks.forEach((d, i) => d && nodes.push(path(`ticks${i}`, d, { stroke: "$ink", "stroke-width": 1.5 })));
-  nodes.push(
-    node("circle", "knob", {
-      cx: x(t),
-      cy: round(mid),
-      r: round(6.5 * s),
-      fill: "$paper",
-      stroke: "$ink",
-      "stroke-width": 2,
-    }),
-  );
-  return group("strip", nodes);
 }

@@ -21,6 +21,7 @@ const PLAIN = {
   p: "present",
   d: "details",
   h: "predict",
+  k: "key",
   Escape: "escape",
 };
 const SHIFTED = {

@@ -10,27 +10,29 @@ const MARK_AND_PADDING = 28;
 // Where rows and lanes stand, in px of ordinary size; `tight` where a whole tab is to be filled.
 const ROOMY = {
   title: 46,
-  earlier: 30,
-  targetTop: 20,
-  draftTop: 72,
-  graveTop: 106,
-  block: 146,
-  gap: 22,
-  between: 22,
-  foot: 36,
+  sentence: 8,
+  ruler: 33,
+  targetTop: 39,
+  draftTop: 91,
+  graveTop: 125,
+  block: 160,
+  gap: 26,
+  between: 34,
+  foot: 8,
 };
 const TIGHT = {
   title: 40,
-  earlier: 26,
-  targetTop: 16,
-  draftTop: 62,
-  graveTop: 93,
-  block: 118,
-  gap: 18,
-  between: 17,
-  foot: 30,
+  sentence: 4,
+  ruler: 26,
+  targetTop: 30,
+  draftTop: 75,
+  graveTop: 105,
+  block: 132,
+  gap: 20,
+  between: 24,
+  foot: 4,
 };
-const CONTEXT = 3; // committed tokens kept in view when a page turns
+const CONTEXT = { wide: 3, narrow: 1 }; // committed tokens kept in view when a page turns
 
 // All measures of a stage for a width in px. `size` is the type size: 14, or 20 when presenting.
 export function layOut(runs, { width, size = 14, zoom = 1, settled = true, spaces = false, tight = false }) {
@@ -98,13 +100,14 @@ function pagesOf(runs, layout) {
   const length = runs.map(() => 0);
   const offset = (p) => layout.columns[Math.min(p, layout.columns.length - 1)];
   const limit = PAGE_TURN * layout.room;
+  const context = layout.room < 400 * layout.s ? CONTEXT.narrow : CONTEXT.wide;
   for (const [t, index, what, value] of frontiers(runs)) {
     (what === "committed" ? committed : length)[index] = value;
     const start = starts[starts.length - 1];
     const frontier = Math.max(...committed, ...length);
     if (offset(frontier) - offset(start) <= limit) continue;
-    let next = Math.max(0, Math.min(...committed) - CONTEXT);
-    if (offset(frontier) - offset(next) > limit) next = Math.max(0, Math.max(...committed) - CONTEXT);
+    let next = Math.max(0, Math.min(...committed) - context);
+    if (offset(frontier) - offset(next) > limit) next = Math.max(0, Math.max(...committed) - context);
     if (next > start + 1) {
       times.push(t);
       starts.push(next);

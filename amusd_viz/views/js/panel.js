@@ -6,10 +6,13 @@ import { say } from "./sentences.js";
 
 const MOST_ROWS = 400;
 
-// actions: {spaces(on), zoomIn, zoomOut, saveSvg, savePng, saveTrace}
+// actions: {spaces(on), key, zoomIn, zoomOut, saveSvg, savePng, saveTrace}
 export function makePanel(actions) {
   const spaces = element("input", "", { type: "checkbox" });
   spaces.addEventListener("change", () => actions.spaces(spaces.checked));
+  const key = element("input", "", { type: "checkbox" });
+  key.addEventListener("change", actions.key);
+  const option = (box, word) => element("label", "", {}, [box, element("span", "", {}, say(word))]);
   const scores = element("div", "amusd-scores");
   const table = element("div", "amusd-events", {
     tabindex: "0",
@@ -18,7 +21,8 @@ export function makePanel(actions) {
   });
   const panel = element("div", "amusd-panel", { role: "group", "aria-label": say("button_details") }, [
     element("div", "amusd-row", {}, [
-      element("label", "", {}, [spaces, element("span", "", {}, say("option_spaces"))]),
+      option(spaces, "option_spaces"),
+      option(key, "option_key"),
       button("zoomOut", "−", say("button_zoomOut"), actions.zoomOut, say("name_zoomOut")),
       button("zoomIn", "+", say("button_zoomIn"), actions.zoomIn, say("name_zoomIn")),
       element("span", "amusd-space"),
@@ -31,7 +35,11 @@ export function makePanel(actions) {
     element("p", "amusd-keys", {}, say("keys")),
   ]);
   panel.hidden = true;
-  return { panel, update: (runs, t) => fillPanel(scores, table, runs, t) };
+  const update = (runs, t, view) => {
+    key.checked = view.key;
+    fillPanel(scores, table, runs, t);
+  };
+  return { panel, update };
 }
 
 function fillPanel(scores, table, runs, t) {

@@ -8,6 +8,7 @@ export function togglePresenting(theater) {
   const { root, host, view } = theater;
   theater.presenting = view.tight = !theater.presenting;
   view.size = theater.presenting ? LARGE : PLAIN_SIZE;
+  view.key = !theater.presenting; // room for large type; the K key brings it back
   root.classList.toggle("amusd-presenting", theater.presenting);
   if (theater.presenting) document.body.append(root);
   else host.append(root);

@@ -2,11 +2,13 @@
 
 import { CHIP, chip } from "./chips.js";
 import { columnX } from "./layout.js";
-import { fitted, widthOf } from "./measure.js";
+import { fitted, fittedEnd, shown, widthOf } from "./measure.js";
 import { group, label, line, mark, node, path, round } from "./nodes.js";
 import { keyOf, sizeOf } from "./run.js";
 import { say, sayMany } from "./sentences.js";
 import { believedAt } from "./state.js";
+
+const SIGN = 9.5; // radius of the unequal sign
 
 export function blockHeight(run, { rhythm, s }) {
   return (run.hasDraft ? rhythm.block : rhythm.targetTop + CHIP + 18) * s;
@@ -29,7 +31,7 @@ export function drawBlock(moment, place, y) {
     t: moment.t,
   };
   area.shownTo = lastColumn(area);
-  const nodes = [drawLabels(area), drawRuler(area), drawTargetRow(area)];
+  const nodes = [drawLabels(area), drawEarlier(area), drawRuler(area), drawTargetRow(area)];
   if (run.hasDraft) nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area));
   const mismatch = drawMismatch(area);
   nodes.push(mismatch.nodes);
@@ -52,29 +54,33 @@ function drawLabels({ moment, run, state, y, s, rhythm, layout }) {
   const right = width;
   const small = { fill: "$muted", "text-anchor": "end" };
   const count = say(narrow ? "committedShort" : "committedCount", { count: state.committed });
+  const range = state.committed && !narrow ? say("committedRange", { last: state.committed - 1 }) : "";
+  const ahead = narrow ? say("leadShort", { count: lead }) : sayMany("lead", lead);
   const nodes = [
     label("name", 0, y + 13 * s, 13.5 * s, fitted(run.label, layout.left - 6 * s, 13.5 * s, true), {
       "font-weight": 700,
       "text-decoration": pinned ? "underline" : "",
     }),
     label("target", 0, y + (rhythm.targetTop + 19) * s, 13 * s, say("target"), { fill: "$muted" }),
-    label("committed", right, y + (rhythm.targetTop + 19) * s, 12.5 * s, count, {
+    label("committed", right, y + (rhythm.targetTop + 13) * s, 12.5 * s, count, {
       ...small,
       fill: "$ink",
       "font-weight": 600,
     }),
+    label("range", right, y + (rhythm.targetTop + 28) * s, 11.5 * s, range, small),
   ];
   if (lead > 0)
     nodes.push(
-      label("lead", right, y + 13 * s, 12.5 * s, say("lead", { count: lead }), {
+      label("lead", right, y + 13 * s, 12.5 * s, ahead, {
         ...small,
         "font-weight": 700,
         fill: "$ink",
       }),
     );
   if (run.hasDraft) {
-    const knows = state.draftFailed ? say("draftFailed") : say("knows", { count: state.known });
     const behind = state.known < state.committed && !state.draftFailed;
+    const how = state.draftFailed ? "draftFailed" : narrow ? "knowsShort" : behind ? "knows" : "knowsAll";
+    const knows = say(how, { count: state.known, all: state.committed });
     nodes.push(
       label("draft", 0, y + (rhythm.draftTop + 19) * s, 13 * s, say("draft"), { fill: "$muted" }),
       label("knows", right, y + (rhythm.draftTop + 19) * s, 12.5 * s, knows, {
@@ -87,8 +93,24 @@ function drawLabels({ moment, run, state, y, s, rhythm, layout }) {
   return group("labels", nodes);
 }
 
-function drawRuler({ run, state, y, s, layout, start, shownTo }) {
-  const nodes = [];
+// Committed text left of the page, folded into one line.
+function drawEarlier({ run, state, y, s, layout, start }) {
+  const texts = run.commits.slice(Math.max(0, start - 160), Math.min(start, state.committed));
+  if (!texts.length) return group("earlier", []);
+  const plain = texts
+    .map((commit) => commit.text)
+    .join("")
+    .replace(/\s+/g, " ");
+  const text = shown(plain, 1200);
+  const size = 13 * s;
+  const line = fittedEnd(text, layout.room, size);
+  return group("earlier", [label("text", layout.left, y + 13 * s, size, line, { fill: "$muted" })]);
+}
+
+function drawRuler({ state, y, s, rhythm, layout, start, shownTo }) {
+  const base = y + rhythm.ruler * s;
+  const size = 11.5 * s;
+  const nodes = [label("name", 0, base, size, say("position"), { fill: "$muted" })];
   const far = Math.max(
     state.committed,
     state.length,
@@ -96,12 +118,8 @@ function drawRuler({ run, state, y, s, layout, start, shownTo }) {
   );
   for (let p = start; p < Math.min(shownTo, far); p++) {
     const x = columnX(layout, p, start);
-    nodes.push(label(`p${p}`, x + 7 * s, y + 12 * s, 10 * s, String(p), { fill: "$muted" }));
+    nodes.push(label(`p${p}`, x + 6 * s, base, size, String(p), { fill: "$muted" }));
   }
-  if (run.hasDraft && start > 0)
-    nodes.push(
-      label("more", layout.left - 5 * s, y + 12 * s, 10 * s, "…", { fill: "$muted", "text-anchor": "end" }),
-    );
   return group("ruler", nodes);
 }
 
@@ -166,15 +184,22 @@ function lookOfBelief({ state }, p) {
 
 function more({ layout, rhythm, s, y }, count) {
   const x = layout.left + layout.room;
-  return label("beyond", x + 4 * s, y + (rhythm.draftTop + 36) * s, 11 * s, say("ahead", { count }), {
-    fill: "$muted",
-    "text-anchor": "end",
-  });
+  return label(
+    "beyond",
+    x + 4 * s,
+    y + (rhythm.draftTop + CHIP + 17) * s,
+    11.5 * s,
+    say("ahead", { count }),
+    {
+      fill: "$muted",
+      "text-anchor": "end",
+    },
+  );
 }
 
-// The window being judged, or the one just judged: a bracket over the draft's row.
+// The window being judged, or the one just judged: a bracket over the draft's row, its word at its end.
 function drawWindow(area) {
-  const { state, s, y, rhythm } = area;
+  const { state, s, y, rhythm, layout } = area;
   const judging = state.window;
   const judged = !judging && state.verdict && state.verdict.proposals ? state.verdict : null;
   const count = judging ? sizeOf(judging) : judged ? judged.proposals : 0;
@@ -185,17 +210,23 @@ function drawWindow(area) {
   const top = y + (rhythm.draftTop - 7) * s;
   const d = `M${round(span.x)} ${round(top + 5 * s)} V${round(top)} H${round(span.x + span.width)} V${round(top + 5 * s)}`;
   const colour = judging ? "$targetEdge" : "$faint";
-  const nodes = [path("bracket", d, { stroke: colour, "stroke-width": round((judging ? 2 : 1.25) * s) })];
-  if (judging) {
-    const text = say("judging");
-    const size = 10.5 * s;
-    const w = widthOf(text, size) + 8 * s;
-    const middle = span.x + Math.max(span.width / 2, w / 2);
-    nodes.push(
-      label("word", middle, top - 4 * s, size, text, { fill: "$targetEdge", "text-anchor": "middle" }),
-    );
-  }
-  return group("window", nodes);
+  const size = 11.5 * s;
+  const x = Math.max(span.x + span.width, edgeOfSign(area, position + count)) + 6 * s;
+  const words = judging
+    ? [say("judging")]
+    : ["judged", "judgedShort"].map((name) => say(name, { accepted: judged.accepted, count }));
+  const text = words.find((each) => x + widthOf(each, size) <= layout.width) ?? "";
+  return group("window", [
+    path("bracket", d, { stroke: colour, "stroke-width": round((judging ? 2 : 1.25) * s) }),
+    label("bracketWord", x, top + 1 * s, size, text, { fill: judging ? "$targetEdge" : "$muted" }),
+  ]);
+}
+
+// Right edge of the unequal sign where it stands behind a window of which all was accepted.
+function edgeOfSign(area, end) {
+  const { state, s } = area;
+  const column = state.death?.position === end ? columnsSpan(area, end, end + 1) : null;
+  return column ? column.x + column.width / 2 + SIGN * s : 0;
 }
 
 function columnsSpan({ layout, start, shownTo, s }, from, to) {
@@ -217,7 +248,6 @@ function drawMismatch(area) {
   const width = columnX(layout, death.position + 1, start) - x - 4 * s;
   const middle = x + width / 2;
   const cy = y + ((rhythm.targetTop + CHIP + rhythm.draftTop) / 2) * s;
-  const r = 9.5 * s;
   const nodes = [
     line("link", middle, y + (rhythm.targetTop + CHIP) * s, middle, y + rhythm.draftTop * s, {
       stroke: "$reject",
@@ -226,7 +256,7 @@ function drawMismatch(area) {
     node("circle", "disc", {
       cx: round(middle),
       cy: round(cy),
-      r: round(r),
+      r: round(SIGN * s),
       fill: "$reject",
       stroke: "$rejectEdge",
       "stroke-width": round(1.5 * s),
@@ -236,19 +266,19 @@ function drawMismatch(area) {
   const far = Math.max(state.length, state.draft?.kind === "proposed" ? state.draft.position + 1 : 0);
   const branch = columnsSpan(area, death.position, far);
   const bottom = y + (rhythm.draftTop + CHIP + 6) * s;
-  const d = `M${round(branch.x + 8 * s)} ${round(bottom - 3 * s)} V${round(bottom)} H${round(branch.x + branch.width)} V${round(bottom - 3 * s)}`;
+  const d = `M${round(branch.x)} ${round(bottom - 3 * s)} V${round(bottom)} H${round(branch.x + branch.width)} V${round(bottom - 3 * s)}`;
   nodes.push(
     path("branch", d, { stroke: "$deadEdge", "stroke-width": round(1.25 * s) }),
     label(
       "branchWord",
       branch.x + 12 * s,
-      bottom + 14 * s,
-      11.5 * s,
+      bottom + 15 * s,
+      12.5 * s,
       say("deadBranch", { branch: death.branch }),
       { fill: "$deadText" },
     ),
   );
-  return { nodes: group("mismatch", nodes), at: { x: x + 2 * s, y: y + (rhythm.draftTop + CHIP) * s } };
+  return { nodes: group("mismatch", nodes), at: { x: x + 6 * s, y: y + (rhythm.draftTop + CHIP) * s } };
 }
 
 // What the draft threw away, dropped below its row until the next verdict.
@@ -275,14 +305,9 @@ function drawGraveyard(area) {
   }
   if (nodes.length) {
     nodes.push(
-      label(
-        "graveWord",
-        layout.left - 8 * s,
-        y + (rhythm.graveTop + 15) * s,
-        11.5 * s,
-        sayMany("discarded", nodes.length),
-        { fill: "$deadText", "text-anchor": "end" },
-      ),
+      label("graveWord", 0, y + (rhythm.graveTop + 15) * s, 12 * s, sayMany("discarded", nodes.length), {
+        fill: "$deadText",
+      }),
     );
   }
   return group("grave", nodes);

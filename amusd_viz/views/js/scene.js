@@ -1,7 +1,8 @@
 // The whole picture of a moment, as plain data: scene(stage, time, view). Pure; no document, no clock.
 
 import { sentenceAt } from "./beats.js";
-import { drawEarlier, drawHeader, drawSentence, drawStrip, sentenceType, stripEnd } from "./frame.js";
+import { drawHeader, drawSentence, sentenceType } from "./frame.js";
+import { drawKey, keyHeight } from "./key.js";
 import { drawLanes, lanesHeight } from "./lanes.js";
 import { layOut, pageStart, timePage } from "./layout.js";
 import { group, line, path, round } from "./nodes.js";
@@ -10,8 +11,9 @@ import { sizeOf } from "./run.js";
 import { say } from "./sentences.js";
 import { hideFuture } from "./stage.js";
 import { stateAt } from "./state.js";
+import { drawStrip, stripEnd, stripHeight } from "./strip.js";
 
-// view: {width, size, tight, zoom, future, pinned, lit, spaces, badge}
+// view: {width, size, tight, zoom, future, pinned, lit, spaces, key, badge}
 // -> {width, height, nodes, sentence, strip, question, runs}; `runs` know no more than the picture shows.
 export function scene(stage, t, view = {}) {
   const full = {
@@ -22,6 +24,7 @@ export function scene(stage, t, view = {}) {
     pinned: null,
     lit: null,
     spaces: false,
+    key: true,
     tight: false,
     badge: "",
     ...view,
@@ -58,9 +61,7 @@ function compose(moment) {
   const sentence = sentenceAt(runs, t, view.pinned);
   const nodes = [drawHeader(moment), drawSentence(moment, sentence)];
   const type = sentenceType(layout);
-  let y = rhythm.title * s + type.pitch * type.most;
-  nodes.push(drawEarlier(moment, y));
-  y += rhythm.earlier * s;
+  let y = (rhythm.title + rhythm.sentence) * s + type.pitch * type.most;
   const blocks = runs.map((run, i) => {
     const block = drawBlock(moment, i, y);
     y += blockHeight(run, layout);
@@ -73,8 +74,13 @@ function compose(moment) {
   const lanes = drawLanes(moment, lanesTop);
   y = lanesTop + lanesHeight(runs, layout);
   const strip = { x: layout.left, y: y + 6 * s, width: layout.room, height: 22 * s, end: stripEnd(moment) };
-  nodes.push(...blocks.map((block) => block.nodes), lanes.nodes, drawStrip(moment, strip));
-  nodes.push(drawTies(moment, blocks, lanes, lanesTop), lanes.playhead, lanes.above);
+  nodes.push(drawTies(moment, blocks, lanes, lanesTop), ...blocks.map((block) => block.nodes), lanes.nodes);
+  nodes.push(drawStrip(moment, strip, lanes.bottom), lanes.playhead, lanes.above);
+  y = strip.y + stripHeight(runs, layout);
+  if (view.key) {
+    nodes.push(drawKey(moment, y));
+    y += keyHeight(layout);
+  }
   const question = view.future === "hidden" ? questionAt(moment) : "";
   return {
     width,
@@ -95,7 +101,7 @@ function questionAt({ states }) {
   return judging ? say("ask_judging", { count: sizeOf(judging.window) }) : say("ask_anything");
 }
 
-// The line from the unequal tokens to the verdict's edge in time: the same token.
+// From the unequal tokens to the verdict's edge in time: the same token. A hint, behind everything.
 function drawTies(moment, blocks, lanes, lanesTop) {
   const { layout, states } = moment;
   const { s } = layout;
@@ -107,8 +113,12 @@ function drawTies(moment, blocks, lanes, lanesTop) {
     const level = lanesTop - 6 * s - 3 * i * s;
     const d = `M${round(from.x)} ${round(from.y)} V${round(level)} H${round(to.x)} V${round(to.y)}`;
     ties.push(
-      path(`halo${i}`, d, { stroke: "$paper", "stroke-width": 5 * s, "stroke-linejoin": "round" }),
-      path(`tie${i}`, d, { stroke: "$reject", "stroke-width": 1.75 * s, "stroke-linejoin": "round" }),
+      path(`tie${i}`, d, {
+        stroke: "$reject",
+        "stroke-width": 1.5 * s,
+        "stroke-dasharray": "1 4",
+        opacity: 0.7,
+      }),
     );
   });
   return group("ties", ties);

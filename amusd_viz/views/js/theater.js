@@ -34,6 +34,7 @@ export class Theater {
       pinned: null,
       lit: null,
       spaces: false,
+      key: true,
       badge: "",
     };
     this.player = new Player((t, why) => this.moved(why));
@@ -167,7 +168,7 @@ export class Theater {
     this.scrubber.value = String(player.t);
     this.controls.update(this);
     this.drawCard();
-    if (!this.panel.panel.hidden && why !== "playing") this.panel.update(drawing.runs, player.t);
+    if (!this.panel.panel.hidden && why !== "playing") this.panel.update(drawing.runs, player.t, this.view);
   }
 
   resize({ width, height, strip }) {
