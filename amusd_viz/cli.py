@@ -53,7 +53,9 @@ def decode(
     seed: Annotated[int, typer.Option(help="Of sampling; the same seed, the same text.")] = 0,
     policy: Annotated[
         str | None,
-        typer.Option(help="amusd: when to verify: paper, eager, fixed(3), ..."),
+        typer.Option(
+            help="amusd: when to verify: paper, eager, fixed(3), confidence(0.5), adaptive."
+        ),
     ] = None,
     lookahead: Annotated[
         int | None, typer.Option(help="synchronous: proposals drafted per round.")

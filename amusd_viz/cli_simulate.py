@@ -26,7 +26,9 @@ def simulate(
     acceptance: Annotated[float, typer.Option(help="How often the draft agrees, 0 to 1.")],
     ratio: Annotated[float, typer.Option(help="Draft step in units of a target step.")],
     method: Annotated[str, typer.Option(help="autoregressive, synchronous or amusd.")] = "amusd",
-    policy: Annotated[str, typer.Option(help="amusd: paper, eager, fixed(3), ...")] = "paper",
+    policy: Annotated[
+        str, typer.Option(help="amusd: paper, eager, fixed(3), confidence(0.5), adaptive.")
+    ] = "paper",
     lookahead: Annotated[int, typer.Option(help="synchronous: proposals drafted per round.")] = 4,
     latency: Annotated[
         float, typer.Option(help="Messages, both ways together, in target steps.")

@@ -34,6 +34,7 @@ WAYS: list[tuple[str, dict]] = [
     ("amusd", {"policy": "eager"}),
     ("amusd", {"policy": "fixed(3)"}),
 ]
+ALL_WAYS = [*WAYS, ("amusd", {"policy": "adaptive"}), ("amusd", {"policy": "confidence(0.5)"})]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_tiny_pair_under_every_method(tiny: Session, sampling: dict) -> None:
     for number in range(4):
         prompt = f"w{number} w{number + 50} w7"
         plain = finished(tiny.decode(prompt, "autoregressive", max_new_tokens=60, **sampling))
-        for method, how in WAYS:
+        for method, how in ALL_WAYS:
             run = finished(tiny.decode(prompt, method, max_new_tokens=60, **how, **sampling))
             assert run.token_ids == plain.token_ids, (method, how)
             assert run.trace.finish.reason == plain.trace.finish.reason
@@ -78,7 +79,7 @@ def test_injected_delays_change_the_schedule_and_not_the_text(tiny: Session, see
 
     sampling = {"temperature": 1.0, "seed": seed}
     plain = finished(tiny.decode("w5 w6", "autoregressive", max_new_tokens=50, **sampling))
-    for method, how in WAYS:
+    for method, how in ALL_WAYS:
         run = tiny.decode(
             "w5 w6", method, max_new_tokens=50, delays=(pauses(), pauses()), **how, **sampling
         )

@@ -15,6 +15,7 @@ from amusd_viz.protocol import (
     TargetSide,
     window_policy,
 )
+from amusd_viz.protocol.policies import NO_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,10 @@ from amusd_viz.protocol import (
         ("fixed(3)", 3, "fixed(3)"),
         ("  fixed( 12 ) ", 12, "fixed(12)"),
         ("fixed(999999)", 999999, "fixed(999999)"),
+        ("confidence(0.5)", NO_LIMIT, "confidence(0.5)"),
+        (" confidence( .25 )", NO_LIMIT, "confidence(0.25)"),
+        ("confidence(1)", NO_LIMIT, "confidence(1)"),
+        ("adaptive", 0, "adaptive"),
     ],
 )
 def test_a_window_policy_has_a_name(name: str, waits: int, shown: str) -> None:
@@ -36,6 +41,7 @@ def test_a_window_policy_has_a_name(name: str, waits: int, shown: str) -> None:
 
 NO_POLICIES: list[object] = ["", "papers", "paper(2)", "eager()", "fixed", "fixed()", "fixed(-1)"]
 NO_POLICIES += ["fixed(1.5)", "fixed(x)", "fixed(1", "fixed 1", "fixed(1)(2)", "fixed(1000000)"]
+NO_POLICIES += ["confidence", "confidence()", "confidence(2)", "confidence(1.0.0)", "adaptive(1)"]
 NO_POLICIES += ["FIXED(1)", "paper\x00", "paper\neager", f"fixed({'9' * 100_000})", "(" * 10_000]
 NO_POLICIES += [None, 3]
 

@@ -23,6 +23,8 @@ from amusd_viz.events import Sampling
         ({"policy": "clever"}, "'paper'"),
         ({"policy": "fixed(-1)"}, "unknown window policy"),
         ({"policy": "fixed(2); import os"}, "unknown window policy"),
+        ({"policy": "confidence(0)"}, "use a probability above 0"),
+        ({"policy": "confidence(-1)"}, "unknown window policy"),
         ({"lookahead": 0}, "lookahead is 0"),
         ({"run_ahead": 0}, "run_ahead is 0"),
         ({"run_ahead": 10**9}, "between"),
@@ -39,6 +41,20 @@ def test_refused(wrong: dict, says: str) -> None:
     with pytest.raises(SettingError) as caught:
         RunSettings(**wrong)
     assert says in str(caught.value)
+
+
+def test_under_confidence_the_draft_flags_what_the_policy_looks_at() -> None:
+    assert RunSettings(policy="confidence(0.4)").unsure_below == 0.4
+    assert RunSettings(policy="confidence(0.4)", unsure_below=0.2).unsure_below == 0.2
+    assert RunSettings(policy="confidence(0.4)", method="synchronous").unsure_below == 0
+
+
+def test_adaptive_is_for_both_sides() -> None:
+    settings = RunSettings(policy="adaptive", run_ahead=9)
+    assert settings.window_policy().name == "adaptive"
+    assert settings.run_ahead_policy().name == "adaptive(9)"
+    taking_turns = RunSettings(policy="adaptive", method="synchronous")
+    assert taking_turns.run_ahead_policy().name == "lookahead(4)"
 
 
 def test_a_lookahead_must_fit_the_rows() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from amusd_viz import events as ev
 from amusd_viz import stamp
 from amusd_viz.protocol import (
+    AdaptiveRunAhead,
     Commit,
     ConstantRunAhead,
     DraftSide,
@@ -41,8 +42,9 @@ FIRST_WRONG = {Fate.REJECTED, Fate.CONTRADICTED}
 BEHIND_A_WRONG_ONE = {Fate.AFTER_MISMATCH, Fate.NEVER_JUDGED, Fate.TOO_LATE}
 
 
-class MoodyPolicy:
-    """Asks for another number of proposals every time: the worst a window policy may do."""
+class MoodyPolicy(WindowPolicy):
+    """Asks for another number of proposals every time, and judges as many as it likes: the worst a
+    window policy may do."""
 
     name = "moody"
 
@@ -54,22 +56,25 @@ class MoodyPolicy:
     def wait_for(self, pending: Sequence[Proposal]) -> int:
         return (self.mood + 5 * len(self.judgements)) % 7
 
+    def most(self) -> int:
+        return (self.mood // 7 + 3 * len(self.judgements)) % 9
+
     def judged(self, *, proposed: int, accepted: int) -> None:
         self.judgements.append((proposed, accepted))
 
 
-class MoodyRunAhead:
-    """Changes its limit at every commit, but never below ``least``."""
+class MoodyRunAhead(RunAheadPolicy):
+    """Changes its limit at every commit, down to 0 where the target waits for nothing."""
 
     name = "moody"
 
     def __init__(self, rng: random.Random) -> None:
-        self.least = rng.randint(1, 3)
+        self.promised = rng.randint(1, 3)
         self.mood = rng.randrange(1 << 16)
         self.commits = 0
 
     def limit(self, known: int) -> int:
-        return self.least + (self.mood + 3 * self.commits) % 4
+        return (self.mood + 3 * self.commits) % 7
 
     def heard(self, *, agreed: int, contradicted: bool) -> None:
         self.commits += 1
@@ -127,7 +132,9 @@ class World:
         self.end_tokens = frozenset(rng.sample(range(self.models.words + 1), ends))
         self.is_stop = self._some_stop_condition()
         self.policy = self._some_window_policy()
-        self.ahead, self.least_ahead = self._some_run_ahead()
+        self.ahead = self._some_run_ahead()
+        self.asked = 0
+        """Proposals that the last commit asked for."""
         self.truth = self._true_continuation()
         self.expected, self.expected_finish = plain_decoding(
             self.models, self.max_new_tokens, self.end_tokens, self.is_stop
@@ -138,7 +145,7 @@ class World:
             end_tokens=self.end_tokens,
             rows=self.rows,
             policy=self.policy,
-            run_ahead=self.least_ahead,
+            run_ahead=self.ahead.promised,
             is_stop=self.is_stop,
         )
         self.draft = DraftSide(
@@ -172,17 +179,14 @@ class World:
         return lambda tokens: len(tokens) > pair[0] and tokens[-1] == pair[1]
 
     def _some_window_policy(self) -> WindowPolicy:
-        names = ("paper", "eager", f"fixed({self.rng.randint(0, 12)})", "moody")
-        name = self.rng.choice(names)
+        names = ("paper", "eager", f"fixed({self.rng.randint(0, 12)})", "moody", "adaptive")
+        name = self.rng.choice((*names, "confidence(0.5)"))
         return MoodyPolicy(self.rng) if name == "moody" else window_policy(name)
 
-    def _some_run_ahead(self) -> tuple[RunAheadPolicy, int]:
-        kind = self.rng.choice(("constant", "turns", "moody"))
+    def _some_run_ahead(self) -> RunAheadPolicy:
+        kind = self.rng.choice((ConstantRunAhead, TakeTurns, MoodyRunAhead, AdaptiveRunAhead))
         tokens = self.rng.choice((1, 2, self.rng.randint(2, 9), 64))
-        if kind == "moody":
-            moody = MoodyRunAhead(self.rng)
-            return moody, moody.least
-        return (ConstantRunAhead(tokens) if kind == "constant" else TakeTurns(tokens)), tokens
+        return MoodyRunAhead(self.rng) if kind is MoodyRunAhead else kind(tokens)
 
     def _true_continuation(self) -> list[int]:
         """Past every cut, so that proposals behind the end can be judged too."""
@@ -229,8 +233,9 @@ class World:
             or side.draft_silent
             or any(p.token in self.end_tokens for p in side.pending)
             or len(side.pending) >= self.policy.wait_for(tuple(side.pending))
-            or len(side.pending) >= self.least_ahead
+            or len(side.pending) >= self.asked
             or len(side.pending) >= still_possible
+            or len(side.pending) >= self.policy.most()
         )
         assert step is (Step.VERIFY if enough else Step.WAIT)
         return step
@@ -240,7 +245,8 @@ class World:
     def propose(self) -> None:
         draft, position = self.draft, len(self.draft.tokens)
         assert draft.known <= position < self.max_new_tokens
-        assert position - draft.known < self.ahead.limit(draft.known)
+        promised = min(draft.awaited, self.ahead.promised)
+        assert position - draft.known < max(self.ahead.limit(draft.known), promised)
         assert not draft.tokens or draft.tokens[-1] not in self.end_tokens
         token = self.models.draft(draft.tokens)
         unsure = token % 2 == 0
@@ -305,7 +311,7 @@ class World:
         if side.pending and proposal.branch > side.branch:
             raise AssertionError("pending proposals of a branch that its draft has left")
         committed = list(side.committed)
-        dropped = side.receive(proposal)
+        dropped = side.receive(proposal, self.clock)
         self.events += stamp.proposal_received(self._tick(), proposal, dropped)
         assert side.committed == committed
         self._note(dropped)
@@ -325,7 +331,8 @@ class World:
 
     def take_window(self, most: int | None = None) -> None:
         side, pending = self.target, list(self.target.pending)
-        size = min(len(pending), self.rows - 1, self.max_new_tokens - len(side.committed) - 1)
+        room = min(self.rows - 1, self.max_new_tokens - len(side.committed) - 1)
+        size = max(0, min(len(pending), room, side.policy.most()))
         if not side.committed:
             size = 0
         if most is not None:
@@ -352,6 +359,7 @@ class World:
         self._check_verdict(window, verdict)
         since, now = self.window_since, self._tick()
         self.events += stamp.verdict_reached(since, now, window, verdict)
+        self.policy.passed(proposals=len(window.tokens), start=since, end=now)
         for offset in range(verdict.accepted):
             key = (window.branch, window.position + offset)
             assert key not in self.fates, "two fates"
@@ -377,6 +385,8 @@ class World:
     def _send(self, verdict: Verdict) -> None:
         """Commits may travel whole, in pieces or merged; only the last piece says done."""
         commit = verdict.commit(RUN)
+        self.asked = commit.awaited
+        assert self.asked <= self.ahead.promised, "asked for more than the draft promises"
         assert commit.done is (verdict.finish is not None)
         assert commit.tokens or commit.done
         if verdict.finish:
@@ -396,7 +406,7 @@ class World:
         if commit.done and tokens and self.rng.random() < 0.3:
             self.to_draft.append(Commit(RUN, position, tokens, False))
             position, tokens = position + len(tokens), ()
-        self.to_draft.append(Commit(RUN, position, tokens, commit.done))
+        self.to_draft.append(Commit(RUN, position, tokens, commit.done, commit.awaited))
 
     def _tick(self) -> int:
         self.clock += self.rng.choice((0, 1, 5))

@@ -11,6 +11,9 @@ from amusd_viz import words
 from amusd_viz.engine.mailbox import MAX_POSITIONS, SLOTS
 from amusd_viz.errors import PromptError, SettingError
 from amusd_viz.protocol import (
+    AdaptiveRunAhead,
+    AdaptiveWindow,
+    Confidence,
     ConstantRunAhead,
     Fixed,
     RunAheadPolicy,
@@ -34,10 +37,12 @@ class RunSettings:
         max_new_tokens: exact length limit of the output.
         sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
         policy: how many proposals the target waits for (amusd): ``"paper"``, ``"eager"``,
-            ``"fixed(3)"``.
+            ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
+            run-ahead too.
         lookahead: proposals a round (synchronous).
         run_ahead: how far past the last committed token the draft may go (amusd).
-        unsure_below: proposals of lower probability carry the ``unsure`` flag.
+        unsure_below: proposals of lower probability carry the ``unsure`` flag; with
+            ``"confidence(p)"`` it is p unless given.
         delays: seconds each side sleeps before a step, for tests of the schedule.
     """
 
@@ -67,9 +72,11 @@ class RunSettings:
         _whole("top_k", self.sampling.top_k, 0, 1 << 31)
         _whole("seed", self.sampling.seed, 0, (1 << 63) - 1)
         try:
-            window_policy(self.policy)
+            policy = window_policy(self.policy)
         except ValueError as error:
             raise SettingError(str(error)) from None
+        if isinstance(policy, Confidence) and not self.unsure_below and self.method == "amusd":
+            object.__setattr__(self, "unsure_below", policy.probability)
 
     def check_rows(self, rows: int) -> None:
         """Refuses a lookahead whose window would not fit one pass of ``rows`` rows."""
@@ -91,6 +98,8 @@ class RunSettings:
         """The draft's policy; a fresh one."""
         if self.method == "synchronous":
             return TakeTurns(self.lookahead)
+        if isinstance(self.window_policy(), AdaptiveWindow):
+            return AdaptiveRunAhead(self.run_ahead)
         return ConstantRunAhead(self.run_ahead)
 
     @property

@@ -48,7 +48,7 @@ class TargetRun:
             end_tokens=order.end_tokens,
             rows=lm.rows,
             policy=settings.window_policy(),
-            run_ahead=settings.run_ahead_policy().limit(known=1),
+            run_ahead=settings.run_ahead_policy().promised,
         )
         if not settings.uses_draft:
             self.side.lose_draft()
@@ -84,8 +84,9 @@ class TargetRun:
 
     def _receive_proposals(self) -> None:
         for proposal in self.inbox.receive():
-            dropped = self.side.receive(proposal)
-            self.recorder.extend(stamp.proposal_received(self.recorder.now(), proposal, dropped))
+            now = self.recorder.now()
+            dropped = self.side.receive(proposal, now)
+            self.recorder.extend(stamp.proposal_received(now, proposal, dropped))
 
     def _flag(self, which: int) -> bool:
         return self.flags[which] == self.order.run
@@ -150,6 +151,8 @@ class TargetRun:
         verdict = self.side.settle(self._choices(window, logits, scores))
         end = self.recorder.now()
         self._commit(verdict)
+        if window.position:
+            self.side.policy.passed(proposals=len(window.tokens), start=start, end=end)
         recorded = [
             best_candidates(row, window.tokens[i] if i < len(window.tokens) else verdict.tokens[i])
             for i, row in enumerate(scores)

@@ -67,6 +67,8 @@ class DraftSide:
         """How many leading tokens it knows to be committed."""
         self.branch = 0
         self.done = False
+        self.awaited = 0
+        """How many proposals the target may be waiting for, as it said with its last commit."""
 
     def pause(self) -> Pause | None:
         """Why the draft may not propose now; ``None`` if it may."""
@@ -76,7 +78,8 @@ class DraftSide:
             return Pause.LENGTH_LIMIT
         if self.tokens and self.tokens[-1] in self.end_tokens:
             return Pause.END_TOKEN
-        limit = self.run_ahead.limit(self.known)
+        awaited = min(self.awaited, self.run_ahead.promised)
+        limit = max(self.run_ahead.limit(self.known), awaited)
         if len(self.tokens) - self.known >= limit:
             return Pause.FIRST_COMMIT if limit == 0 and self.known == 0 else Pause.RUN_AHEAD_LIMIT
         return None
@@ -94,11 +97,13 @@ class DraftSide:
         assert commit.run == self.run, f"commit of run {commit.run} in run {self.run}"
         assert commit.position == self.known, f"commit at {commit.position}, knew {self.known}"
         self.done = self.done or commit.done
+        self.awaited = commit.awaited
         start, end = commit.position, commit.position + len(commit.tokens)
         self.known = end
         believed = self.tokens[start:end]
         for offset, (ours, theirs) in enumerate(zip(believed, commit.tokens, strict=False)):
             if ours != theirs:
+                self.run_ahead.heard(agreed=offset, contradicted=True)
                 return self._roll_back(start + offset, commit.tokens[offset:])
         lacking = commit.tokens[len(believed) :]
         self.tokens.extend(lacking)
@@ -110,5 +115,4 @@ class DraftSide:
         discarded = tuple(self.tokens[position:])
         self.tokens[position:] = tokens
         self.branch += 1
-        self.run_ahead.heard(agreed=0, contradicted=True)
         return Adoption("rolled_back", position, tokens, discarded)

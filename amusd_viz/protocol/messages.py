@@ -31,6 +31,9 @@ class Commit(NamedTuple):
     position: int
     tokens: tuple[int, ...]
     done: bool = False
+    awaited: int = 0
+    """How many proposals the target may wait for next; a draft that has shrunk its run-ahead lets
+    it have so many."""
 
 
 class Fate(StrEnum):

@@ -91,10 +91,12 @@ class Verdict(NamedTuple):
     dropped: tuple[Dropped, ...]
     finish: Finish | None
     path: tuple[int, ...] = ()
+    awaited: int = 0
+    """How many proposals the target may wait for next."""
 
     def commit(self, run: int) -> Commit:
         """The message that tells the draft."""
-        return Commit(run, self.position, self.tokens, self.finish is not None)
+        return Commit(run, self.position, self.tokens, self.finish is not None, self.awaited)
 
 
 class TargetSide:
@@ -106,7 +108,7 @@ class TargetSide:
         end_tokens: the output is cut after the first of these ids.
         rows: most tokens one forward pass takes (the last committed one and the window).
         policy: how many proposals to wait for.
-        run_ahead: the draft's limit (the smallest it may fall to, where it changes); waiting for
+        run_ahead: how far ahead the draft goes at least where a commit asks for it; waiting for
             more would be waiting for ever.
         is_stop: called with the committed tokens after each one; the output is cut at the first true.
 
@@ -146,11 +148,13 @@ class TargetSide:
         self.draft_silent = False
         """The driver has waited long enough: nothing is waited for until the draft speaks again."""
         self.finish: Finish | None = None
+        self.awaited = 0
+        """How many proposals the last commit asked for; the draft will not stop short of them."""
 
     # -- messages in -------------------------------------------------------------------------
 
-    def receive(self, proposal: Proposal) -> list[Dropped]:
-        """Takes in one proposal; returns those that were dropped because of it."""
+    def receive(self, proposal: Proposal, at: int = 0) -> list[Dropped]:
+        """Takes in one proposal, at ``at`` ns; returns those that were dropped because of it."""
         assert proposal.run == self.run, f"proposal of run {proposal.run} in run {self.run}"
         branch, position = proposal.branch, proposal.position
         self.draft_silent = False
@@ -158,13 +162,16 @@ class TargetSide:
             return [Dropped(branch, position, Fate.UNFINISHED)]
         if branch <= self.dead_branch:
             return [Dropped(branch, position, Fate.TOO_LATE)]
+        self.policy.arrived(proposal, at=at, idle=self.window is None)
         assert branch >= self.branch, f"branch {branch} arrived after branch {self.branch}"
         dropped: list[Dropped] = []
         if branch > self.branch:
             dropped = self._clear_pending(Fate.NEVER_JUDGED)
             self.branch = branch
         if position < len(self.committed):
-            if self.committed[position] == proposal.token:
+            agreed = self.committed[position] == proposal.token
+            self.policy.compared(agreed=agreed)
+            if agreed:
                 dropped.append(Dropped(branch, position, Fate.OVERTAKEN))
             else:
                 dropped.append(Dropped(branch, position, Fate.CONTRADICTED))
@@ -210,10 +217,11 @@ class TargetSide:
             or any(p.token in self.end_tokens for p in self.pending)
         ):
             return 0
-        return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
+        return max(0, min(self.policy.wait_for(self.pending), self.awaited, self._window_limit()))
 
     def _window_limit(self) -> int:
-        return min(self.rows - 1, self.max_new_tokens - len(self.committed) - 1)
+        room = min(self.rows - 1, self.max_new_tokens - len(self.committed) - 1)
+        return max(0, min(room, self.policy.most()))
 
     # -- verification ------------------------------------------------------------------------
 
@@ -300,9 +308,23 @@ class TargetSide:
         self.policy.judged(proposed=len(window.tokens), accepted=len(path))
         dropped = tuple(self._fates_after(window, path, extra))
         whole = tuple(path) if window.tree else ()
+        self.awaited = self._asks_for()
         return Verdict(
-            window.position, len(path), tuple(tokens), extra, dropped, self.finish, whole
+            window.position,
+            len(path),
+            tuple(tokens),
+            extra,
+            dropped,
+            self.finish,
+            whole,
+            self.awaited,
         )
+
+    def _asks_for(self) -> int:
+        """How many proposals behind the new commit the draft is to let the target have."""
+        if self.finish or self.draft_lost:
+            return 0
+        return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
 
     def _finish_after(self, token: int) -> Finish | None:
         if token in self.end_tokens:
@@ -330,7 +352,9 @@ class TargetSide:
         if not self.pending or self.pending[0].position >= len(self.committed):
             return []
         head = self.pending.popleft()
-        if head.token == self.committed[head.position]:
+        agreed = head.token == self.committed[head.position]
+        self.policy.compared(agreed=agreed)
+        if agreed:
             return [Dropped(head.branch, head.position, Fate.OVERTAKEN)]
         return [Dropped(head.branch, head.position, Fate.CONTRADICTED), *self._kill_branch()]
 

@@ -14,9 +14,13 @@ from amusd_viz import events as ev
 from amusd_viz import words
 from amusd_viz.errors import SettingError
 from amusd_viz.protocol import (
+    AdaptiveRunAhead,
+    AdaptiveWindow,
     Commit,
+    Confidence,
     ConstantRunAhead,
     DraftSide,
+    Fixed,
     Proposal,
     RunAheadPolicy,
     Step,
@@ -68,6 +72,8 @@ class Simulation:
         self.log = log
         self.preemptible = preemptible
         self.shared = shared
+        self.doubts = isinstance(target.policy, Confidence)
+        """Whether the draft flags what it is unsure of: exactly where it is wrong."""
         self.now = 0
         """When the target reached its last verdict."""
         self.proposals: deque[tuple[int, Proposal]] = deque()
@@ -133,6 +139,8 @@ class Simulation:
             self.text.target[window.position : window.position + len(window.tokens) + 1]
         )
         self.log.judged(start, end, window, verdict)
+        if window.position:
+            self.target.policy.passed(proposals=len(window.tokens), start=start, end=end)
         if verdict.finish:
             self.log.finished(end, verdict.finish, len(self.target.committed))
         elif self.draft:
@@ -143,7 +151,7 @@ class Simulation:
     def _take_in(self, t: int) -> None:
         while self.proposals and self.proposals[0][0] <= t:
             _, proposal = self.proposals.popleft()
-            self.log.received(t, proposal, self.target.receive(proposal))
+            self.log.received(t, proposal, self.target.receive(proposal, t))
 
     def _next_arrival(self) -> int:
         if not self.proposals:
@@ -243,7 +251,8 @@ class Simulation:
         token = tokens[position]
         if self.text.astray and token != self.text.target[position]:
             self.astray = True
-        proposal = self.draft.propose(token)
+        unsure = self.doubts and self.text.target[position : position + 1] != [token]
+        proposal = self.draft.propose(token, unsure=unsure)
         self.log.proposed(start, end, proposal)
         self.proposals.append((end + self.timing.latency_to_target, proposal))
         self.step, self.draft_free = None, end
@@ -274,7 +283,8 @@ def simulate(
         timing: how long their steps and messages take.
         method: ``"amusd"``, ``"synchronous"`` or ``"autoregressive"``.
         max_new_tokens: length of the output.
-        policy: how many proposals the target waits for (AMUSD only).
+        policy: how many proposals the target waits for (AMUSD only). Under ``confidence(p)`` an
+            imaginary draft is unsure exactly where it is wrong, which no real one can be.
         lookahead: proposals a round (synchronous only).
         run_ahead: how far ahead the draft may run (AMUSD only).
         rows: most tokens one target pass takes.
@@ -335,27 +345,31 @@ def sides(
         raise SettingError(f"unknown method {method!r}; use one of {', '.join(METHODS)}")
     whole("rows", rows, 1, 4096)
     ahead: RunAheadPolicy | None = None
+    window = window_policy_of(policy)
     if method == "synchronous":
         ahead = TakeTurns(whole("lookahead", lookahead, 1, 4096))
-        policy = f"fixed({lookahead})"
+        window = Fixed(lookahead, f"lookahead({lookahead})")
     elif method == "amusd":
-        ahead = ConstantRunAhead(whole("run_ahead", run_ahead, 1, 4096))
+        adaptive = isinstance(window, AdaptiveWindow)
+        kind = AdaptiveRunAhead if adaptive else ConstantRunAhead
+        ahead = kind(whole("run_ahead", run_ahead, 1, 4096))
     else:
-        policy = "eager"
+        window = Fixed(0, "none")
     target = TargetSide(
         run=1,
         max_new_tokens=max_new_tokens,
         end_tokens=(),
         rows=rows,
-        policy=_window_policy(policy),
-        run_ahead=ahead.limit(1) if ahead else 0,
+        policy=window,
+        run_ahead=ahead.promised if ahead else 0,
     )
     if ahead is None:
         return target, None
     return target, DraftSide(run=1, max_new_tokens=max_new_tokens, end_tokens=(), run_ahead=ahead)
 
 
-def _window_policy(policy: str | WindowPolicy) -> WindowPolicy:
+def window_policy_of(policy: str | WindowPolicy) -> WindowPolicy:
+    """The policy of a name, fresh; or the given one."""
     if not isinstance(policy, str):
         return policy
     try:

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from amusd_viz.protocol import Proposal
+from amusd_viz.errors import SettingError
+from amusd_viz.protocol import Fixed, Proposal
 from amusd_viz.simulate.checks import probability
-from amusd_viz.simulate.driver import Simulation, sides
+from amusd_viz.simulate.driver import Simulation, sides, window_policy_of
 from amusd_viz.simulate.logs import Counter
 from amusd_viz.simulate.statistics import ENDLESS, one_mismatch
 from amusd_viz.simulate.timing import Timing
@@ -76,9 +77,14 @@ def expected(
             target's without proposals.
 
     Raises:
-        SettingError: a number or name that makes no sense.
+        SettingError: a number or name that makes no sense, or a policy whose waits change.
     """
     a = probability("acceptance", acceptance)
+    if method == "amusd" and not isinstance(window_policy_of(policy), Fixed):
+        raise SettingError(
+            f"{policy!r} waits for something else each time, so one undisturbed run does not tell "
+            "its mean; simulate it, or give 'paper', 'eager' or 'fixed(3)'"
+        )
     setting = (timing, method, policy, lookahead, run_ahead, rows, preemptible)
     if method == "amusd" and policy == "eager" and not preemptible:
         time, busy, drafting, proposals, verifications = _over_delays(setting, a)

@@ -26,6 +26,7 @@ METHODS = {
 POLICIES = {
     "paper": "the target waits for two proposals, as in the paper",
     "eager": "the target never waits for the draft",
+    "adaptive": "waits and run-ahead from what is measured",
     "fixed(1)": "the target waits for one proposal",
     "fixed(4)": "the target waits for four proposals",
 }

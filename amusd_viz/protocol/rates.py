@@ -1,0 +1,49 @@
+"""Estimates that forget: what was seen lately counts, what was seen long ago hardly does."""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+MEMORY = 0.97
+"""How much of an old observation is left after a new one: about the last 33 count."""
+RECENT = 9
+"""Durations of a kind that are remembered."""
+
+
+class Rate:
+    """A probability from successes and trials, starting from an assumption."""
+
+    def __init__(self, successes: float, trials: float) -> None:
+        self._successes = successes
+        self._trials = trials
+
+    def count(self, successes: int, trials: int) -> None:
+        """Counts ``trials`` more, of which ``successes`` succeeded."""
+        left = MEMORY**trials
+        self._successes = self._successes * left + successes
+        self._trials = self._trials * left + trials
+
+    @property
+    def value(self) -> float:
+        return self._successes / self._trials
+
+
+class Duration:
+    """The median of the last few durations (ns): one hiccup does not move it."""
+
+    def __init__(self) -> None:
+        self._recent: deque[float] = deque(maxlen=RECENT)
+
+    def add(self, ns: float) -> None:
+        if ns > 0:
+            self._recent.append(ns)
+
+    @property
+    def count(self) -> int:
+        return len(self._recent)
+
+    @property
+    def value(self) -> float | None:
+        """``None`` while nothing was seen."""
+        return median(self._recent) if self._recent else None
