@@ -1,0 +1,178 @@
+"""Generates training text: the target's own answers, with all that a draft can learn from them.
+
+    python -m amusd_viz.training.generate --tokens 300000
+
+Shards go to the user's cache. Run it again to go on: answers that are there are not made twice.
+Interrupt it whenever you like; texts that were not finished are made anew. Several processes may
+share the work: ``--part 0/2`` and ``--part 1/2``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from amusd_viz.errors import SettingError
+from amusd_viz.models.loading import load_model
+from amusd_viz.models.packed import can_pack, pack_linears
+from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.models.tokens import Tokens
+from amusd_viz.paths import cache
+from amusd_viz.training.batch_decoder import Answer, BatchDecoder
+from amusd_viz.training.held_out import HELD_OUT
+from amusd_viz.training.prompts import prompt
+from amusd_viz.training.shards import count_tokens, finished_prompts, write_shard
+
+ANSWERS_PER_SHARD = 96
+TAPS = (4, 8, 12, 16, 20)
+"""A draft may borrow so many of the target's layers as they are and start from their states."""
+
+Asked = tuple[int, list[int], float]
+
+
+def text_folder(target: str) -> Path:
+    """Where the generated training text of a target lies."""
+    return cache("training", target, "text")
+
+
+def held_out_folder(target: str) -> Path:
+    """Where the target's greedy answers to the held-out prompts lie."""
+    return cache("training", target, "held-out")
+
+
+def training_prompts(texts: Tokens, done: set[int], part: int, parts: int) -> Iterator[Asked]:
+    """The prompts of one part that have no answer yet, without end."""
+    for index in itertools.count(part, parts):
+        if index not in done:
+            asked = prompt(index)
+            yield index, texts.encode(asked.text), asked.temperature
+
+
+def held_out_prompts(texts: Tokens, done: set[int]) -> Iterator[Asked]:
+    """The held-out prompts that have no answer yet, greedy."""
+    prompts = (text for of_kind in HELD_OUT.values() for text in of_kind)
+    for index, text in enumerate(prompts):
+        if index not in done:
+            yield index, texts.encode(text), 0.0
+
+
+class Generation:
+    """Generates into one folder until it holds enough tokens.
+
+    Args:
+        source: the target.
+        folder: where shards go.
+        slots: texts at a time.
+        max_new_tokens: length limit of an answer.
+    """
+
+    def __init__(
+        self, source: ModelSource, folder: Path, *, slots: int = 48, max_new_tokens: int = 192
+    ) -> None:
+        model = load_model(source, "cpu", "fp32")
+        if can_pack(model):
+            model = pack_linears(model, slots)
+        self.folder = folder
+        self.texts = Tokens(source.folder)
+        layers = model.config.get_text_config().num_hidden_layers
+        self.decoder = BatchDecoder(
+            model,
+            slots=slots,
+            longest=max_new_tokens + 192,
+            end_tokens=self.texts.end_tokens,
+            max_new_tokens=max_new_tokens,
+            taps=[tap for tap in TAPS if tap < layers],
+        )
+        self.stopped = False
+
+    def stop(self, *_: object) -> None:
+        """Ends after the pass under way; finished texts are kept."""
+        self.stopped = True
+
+    def run(self, asked: Iterator[Asked], part: str, tokens: int | None = None) -> int:
+        """Generates until ``tokens`` more are there (or all ``asked`` are answered).
+
+        Returns:
+            How many tokens were generated.
+        """
+        made, kept = 0, 0
+        waiting: list[Answer] = []
+        start = time.monotonic()
+        with _progress() as progress:
+            bar = progress.add_task("Generating", total=tokens, speed="")
+            for answer in self.decoder.answers(asked):
+                waiting.append(answer)
+                made += len(answer.tokens)
+                speed = made / (time.monotonic() - start)
+                progress.update(bar, completed=made, speed=f"{speed:.0f} tokens/s")
+                if len(waiting) >= ANSWERS_PER_SHARD:
+                    write_shard(self.folder, part, waiting)
+                    kept, waiting = made, []
+                    if not progress.console.is_terminal:
+                        print(f"{made} tokens, {speed:.1f} tokens/s", flush=True)
+                if self.stopped or (tokens is not None and made >= tokens):
+                    break
+        if waiting:
+            write_shard(self.folder, part, waiting)
+            kept = made
+        return kept
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+    )
+
+
+def _part(text: str) -> tuple[int, int]:
+    try:
+        part, parts = map(int, text.split("/"))
+        if 0 <= part < parts:
+            return part, parts
+    except ValueError:
+        pass
+    raise SettingError(f"--part {text}: write it as 0/2 and 1/2 for two processes")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--target", help="a folder or name; the default target if left out")
+    parser.add_argument("--tokens", type=int, default=300_000, help="that this call makes")
+    parser.add_argument(
+        "--held-out", action="store_true", help="answer the held-out prompts instead"
+    )
+    parser.add_argument("--part", default="0/1", help="this process of how many")
+    parser.add_argument("--slots", type=int, default=48, help="texts at a time")
+    parser.add_argument("--max-new-tokens", type=int, default=192, help="of one answer")
+    options = parser.parse_args()
+    part, parts = _part(options.part)
+    target = resolve_pair(draft="twin", target=options.target).target
+    folder = (held_out_folder if options.held_out else text_folder)(target.name)
+    generation = Generation(
+        target, folder, slots=options.slots, max_new_tokens=options.max_new_tokens
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, generation.stop)
+    done = finished_prompts(folder)
+    if options.held_out:
+        made = generation.run(held_out_prompts(generation.texts, done), "held-out")
+    else:
+        asked = training_prompts(generation.texts, done, part, parts)
+        made = generation.run(asked, f"part{part}of{parts}", options.tokens)
+    print(f"{made} tokens more; {count_tokens(folder)} in {folder}")
+
+
+if __name__ == "__main__":
+    main()
