@@ -14,15 +14,17 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 WORDS = 300
 
 
-def save_tiny_pair(folder: Path, *, seed: int = 0, noise: float = 0.02) -> tuple[Path, Path]:
+def save_tiny_pair(
+    folder: Path, *, seed: int = 0, noise: float = 0.02, layers: int = 2
+) -> tuple[Path, Path]:
     """Saves a draft and a target under ``folder`` and returns both folders."""
     torch.manual_seed(seed)
-    target = LlamaForCausalLM(_config())
+    target = LlamaForCausalLM(_config(layers))
     # Larger weights than the initialiser's, so that choices depend on what was read.
     for weight in target.parameters():
         if weight.dim() > 1:
             weight.data.mul_(6)
-    draft = LlamaForCausalLM(_config())
+    draft = LlamaForCausalLM(_config(layers))
     draft.load_state_dict(target.state_dict())
     for weight in draft.parameters():
         weight.data += noise * torch.randn_like(weight) * weight.std(unbiased=False)
@@ -42,12 +44,12 @@ def word_tokenizer(words: int = WORDS) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>", unk_token="<unk>")
 
 
-def _config() -> LlamaConfig:
+def _config(layers: int) -> LlamaConfig:
     return LlamaConfig(
         vocab_size=WORDS,
         hidden_size=64,
         intermediate_size=128,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=512,

@@ -30,7 +30,7 @@ from amusd_viz.training.prompts import prompt
 from amusd_viz.training.shards import count_tokens, finished_prompts, write_shard
 
 ANSWERS_PER_SHARD = 96
-TAPS = (4, 8, 12, 16, 20)
+TAPS = (2, 4, 8, 12, 16, 20)
 """A draft may borrow so many of the target's layers as they are and start from their states."""
 
 Asked = tuple[int, list[int], float]

@@ -1,0 +1,146 @@
+"""A draft that borrows from its target: a small file of its own last layers, in 8 bits, and the rest.
+
+The file holds the trained layers and the last norm. Embeddings, the first layers and the output layer
+are the target's. Put together once, in the user's cache, they are an ordinary model folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from amusd_viz.errors import ModelError
+from amusd_viz.paths import cache, cached
+
+_SCALE = ".scale"
+
+
+def write_draft(
+    file: Path, trained: dict[str, torch.Tensor], *, target: str, borrowed: int, layers: int
+) -> Path:
+    """Writes the trained part of a draft; matrices in 8 bits with a scale for each row.
+
+    Args:
+        file: where to.
+        trained: weights by name, ``layers.0...`` the first trained layer and ``norm.weight``.
+        target: name of the model that the rest is borrowed from.
+        borrowed: how many of the target's first layers come before the trained ones.
+        layers: how many are trained.
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    for name, weight in trained.items():
+        weight = weight.detach().float()
+        if weight.dim() != 2:
+            tensors[name] = weight.contiguous()
+            continue
+        scale = (weight.abs().amax(dim=1) / 127).clamp_min(1e-8)
+        tensors[name] = (weight / scale[:, None]).round().to(torch.int8)
+        tensors[name + _SCALE] = scale
+    about = {"target": target, "borrowed": str(borrowed), "trained": str(layers)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scratch = file.with_suffix(".part")
+    save_file(tensors, scratch, metadata=about)
+    os.replace(scratch, file)
+    return file
+
+
+def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """The trained weights of a file, fp32, and what it says about itself.
+
+    Raises:
+        ModelError: it is no such file.
+    """
+    try:
+        with safe_open(file, "pt") as stored:
+            about = dict(stored.metadata() or {})
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except Exception as error:
+        raise ModelError(f"the draft {file} cannot be read ({error})") from None
+    if not {"target", "borrowed", "trained"} <= about.keys():
+        raise ModelError(
+            f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
+            "writes such files"
+        )
+    weights = {name: t for name, t in tensors.items() if not name.endswith(_SCALE)}
+    for name, weight in weights.items():
+        if weight.dtype == torch.int8:
+            weights[name] = weight.float() * tensors[name + _SCALE][:, None]
+    return weights, about
+
+
+def assembled_draft(file: Path, target: Path, target_name: str) -> Path:
+    """The folder of the whole draft, an ordinary saved model; put together if it is not there yet.
+
+    Args:
+        file: the trained part.
+        target: folder of the target it was made for.
+        target_name: that target's name.
+
+    Raises:
+        ModelError: the file is damaged, or was made for another target.
+    """
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+    place = ("drafts", f"{file.stem}-{digest}")
+    if there := cached(*place, "config.json"):
+        return there.parent
+    weights, about = read_draft(file)
+    if about["target"] != target_name:
+        raise ModelError(
+            f"the draft {file.name} borrows from {about['target']} and cannot draft for {target_name}; "
+            "distil one: python -m amusd_viz.training.distill --help"
+        )
+    folder = cache(*place)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            whole = Path(scratch) / "whole"
+            whole.mkdir()
+            _assemble(weights, int(about["borrowed"]), int(about["trained"]), target, whole)
+            if not folder.exists():
+                whole.rename(folder)
+    except OSError as error:
+        raise ModelError(
+            f"the draft cannot be put together in {folder.parent} ({error}); "
+            "set AMUSD_VIZ_CACHE to a folder you can write to"
+        ) from None
+    return folder
+
+
+def _assemble(
+    trained: dict[str, torch.Tensor], borrowed: int, layers: int, target: Path, folder: Path
+) -> None:
+    whole = {}
+    for file in sorted(target.glob("*.safetensors")):
+        with safe_open(file, "pt") as stored:
+            for name in stored.keys():  # noqa: SIM118
+                if _is_borrowed(name, borrowed):
+                    whole[name] = stored.get_tensor(name)
+    for name, weight in trained.items():
+        if name.startswith("layers."):
+            _, number, rest = name.split(".", 2)
+            name = f"layers.{int(number) + borrowed}.{rest}"
+        whole[f"model.{name}"] = weight
+    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    config["num_hidden_layers"] = borrowed + layers
+    if config.get("layer_types"):
+        config["layer_types"] = config["layer_types"][: borrowed + layers]
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+    for other in target.iterdir():
+        if other.suffix in (".json", ".jinja", ".txt") and not (folder / other.name).exists():
+            shutil.copy(other, folder)
+
+
+def _is_borrowed(name: str, borrowed: int) -> bool:
+    """Embeddings, the output layer and the first layers; not the last norm, which is trained."""
+    if name.startswith("model.layers."):
+        return int(name.split(".")[2]) < borrowed
+    return name != "model.norm.weight"

@@ -1,0 +1,90 @@
+"""What of a draft is trained: its last layers, on top of layers borrowed from the target unchanged.
+
+Borrowed layers compute what the target's computed while the text was generated, so their results are
+read from the shards and training never runs them. The output layer is the target's own as well.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from amusd_viz.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which of the target's layers a draft has.
+
+    Attributes:
+        borrowed: the target's first so many layers, unchanged.
+        trained: layers of the target that the trained ones start from, in order.
+    """
+
+    borrowed: int
+    trained: tuple[int, ...]
+
+    @property
+    def layers(self) -> int:
+        return self.borrowed + len(self.trained)
+
+    def __str__(self) -> str:
+        return f"{self.borrowed} borrowed + {len(self.trained)} trained"
+
+
+def last_layers(target: nn.Module, borrowed: int, trained: int) -> Shape:
+    """The shape whose trained layers start from the target's last ones.
+
+    Raises:
+        SettingError: the target has too few layers.
+    """
+    there = target.config.get_text_config().num_hidden_layers
+    if borrowed < 1 or trained < 1 or borrowed + trained >= there:
+        raise SettingError(
+            f"a draft of {borrowed} borrowed and {trained} trained layers is none of a target with "
+            f"{there}; both must be at least 1, and together fewer than {there}"
+        )
+    return Shape(borrowed, tuple(range(there - trained, there)))
+
+
+class Tail(nn.Module):
+    """The trained layers and the last norm: from borrowed states to what the output layer reads.
+
+    Args:
+        target: the target, of which layers are copied; it is left as it is.
+        shape: which layers.
+    """
+
+    def __init__(self, target: nn.Module, shape: Shape) -> None:
+        super().__init__()
+        decoder = target.get_decoder()
+        config = copy.deepcopy(decoder.config)
+        config.num_hidden_layers = len(shape.trained)
+        if getattr(config, "layer_types", None):
+            config.layer_types = [config.layer_types[i] for i in shape.trained]
+        config._attn_implementation = "sdpa"
+        self.shape = shape
+        self.decoder = type(decoder)(config)
+        self.decoder.embed_tokens = nn.Identity()  # it reads states, no ids
+        for ours, theirs in zip(self.decoder.layers, shape.trained, strict=True):
+            ours.load_state_dict(decoder.layers[theirs].state_dict())
+        self.decoder.norm.load_state_dict(decoder.norm.state_dict())
+        self.decoder.float().requires_grad_(True)
+
+    def forward(self, states: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Reads several texts at once.
+
+        Args:
+            states: of each text, the borrowed layers' states, ``(tokens, width)``.
+
+        Returns:
+            Of each text, what the output layer reads, ``(tokens, width)``.
+        """
+        # Attention looks back only, so what fills up the shorter texts is never looked at.
+        padded = nn.utils.rnn.pad_sequence([s.float() for s in states], batch_first=True)
+        read = self.decoder(inputs_embeds=padded, use_cache=False).last_hidden_state
+        return [row[: len(s)] for row, s in zip(read, states, strict=True)]
