@@ -1,0 +1,102 @@
+"""Both models of a pair in this process, one step at a time: for a person who schedules them.
+
+Nothing runs at the same time here, so the workers, their mailboxes and their devices are not needed;
+the schedule is put together from the measured steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import torch
+
+from amusd_viz.by_hand.pair import Answer
+from amusd_viz.engine.settings import check_fits
+from amusd_viz.machine import usable_cores
+from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.choice import best_candidates
+from amusd_viz.models.loading import load_model, native_dtype, parameter_count
+from amusd_viz.models.pairs import resolve_pair
+from amusd_viz.models.tokens import Tokens
+
+LONGEST = 256
+"""Output tokens for which there is room in the caches."""
+
+
+class LivePair:
+    """Answers with the models themselves; a question asked again is answered from memory.
+
+    Args:
+        prompt: what to continue or, with a chat model, to answer.
+        pair, draft, target: which models, as for a session.
+        rows: most tokens one target pass takes; every pass has this height.
+
+    Raises:
+        AmusdVizError: what is wrong with the prompt or the models.
+    """
+
+    longest = LONGEST
+    context = ""
+
+    def __init__(
+        self,
+        prompt: str,
+        *,
+        pair: str | None = None,
+        draft: str | None = None,
+        target: str | None = None,
+        rows: int = 8,
+    ) -> None:
+        found = resolve_pair(pair, draft=draft, target=target)
+        self.name = found.name
+        self.tokens = Tokens(found.target.folder)
+        self.prompt = prompt
+        self.prompt_ids = tuple(self.tokens.encode(prompt))
+        self.end_tokens = tuple(sorted(self.tokens.end_tokens))
+        check_fits(len(self.prompt_ids), LONGEST, self.tokens.context)
+        length = len(self.prompt_ids) + LONGEST + rows
+        dtype = native_dtype("cpu")
+        torch.set_num_threads(max(1, len(usable_cores()) // 2))
+        models = [load_model(source, "cpu", dtype) for source in (found.draft, found.target)]
+        self._draft = CausalLM(models[0], length)
+        self._target = CausalLM(models[1], length, rows)
+        self.draft_model = found.draft.described(parameter_count(models[0]))
+        self.target_model = found.target.described(parameter_count(models[1]))
+        self._first = {lm: lm.prefill(self.prompt_ids) for lm in (self._draft, self._target)}
+        self._drafted: dict[tuple[int, ...], tuple[Answer, int]] = {}
+        self._verified: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[list[Answer], int]] = {}
+
+    def draft(self, output: Sequence[int]) -> tuple[Answer, int]:
+        key = tuple(output)
+        if key not in self._drafted:
+            answers, took = self._ask(self._draft, key, ())
+            self._drafted[key] = answers[0], took
+        return self._drafted[key]
+
+    def verify(self, output: Sequence[int], window: Sequence[int]) -> tuple[list[Answer], int]:
+        key = tuple(output), tuple(window)
+        if key not in self._verified:
+            answers, took = self._ask(self._target, *key)
+            judged = next(
+                (i for i, (a, t) in enumerate(zip(answers, window, strict=False)) if a.token != t),
+                len(window),
+            )
+            self._verified[key] = answers[: judged + 1], took
+        return self._verified[key]
+
+    def _ask(
+        self, lm: CausalLM, output: tuple[int, ...], window: tuple[int, ...]
+    ) -> tuple[list[Answer], int]:
+        start = time.perf_counter_ns()
+        if output:
+            logits = lm.logits_after([*self.prompt_ids, *output], window)
+        else:
+            logits = self._first[lm][None]
+        best = [int(i) for i in logits[:, : self.tokens.vocabulary].argmax(-1)]
+        took = time.perf_counter_ns() - start
+        scores = logits[:, : self.tokens.vocabulary].float().cpu().numpy()
+        return [
+            Answer(token, self.tokens.token_text(token), best_candidates(row, token)[0])
+            for token, row in zip(best, scores, strict=True)
+        ], max(1, took)
