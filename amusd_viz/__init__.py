@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from amusd_viz.simulate.prediction import predict
     from amusd_viz.simulate.probe import calibrate
     from amusd_viz.views.lab import Lab
+    from amusd_viz.views.stepper import Stepper
     from amusd_viz.views.theater import Theater
 
     __version__: str
@@ -38,6 +39,7 @@ __all__ = [
     "Lab",
     "Run",
     "Session",
+    "Stepper",
     "Theater",
     "Trace",
     "__version__",
@@ -57,6 +59,7 @@ _HOMES = {
     "Lab": "amusd_viz.views.lab",
     "Run": "amusd_viz.engine",
     "Session": "amusd_viz.engine",
+    "Stepper": "amusd_viz.views.stepper",
     "Theater": "amusd_viz.views.theater",
     "calibrate": "amusd_viz.simulate.probe",
     "compare": "amusd_viz.comparison",

@@ -193,7 +193,7 @@ def test_greyed_buttons_say_why():
 
 def test_a_verification_cannot_start_before_its_proposals_have_arrived():
     run = ByHand(MadeUpPair(agrees=100), max_new_tokens=8).press("draft").press("draft")
-    assert "without proposals" in dict((b.action, b.label) for b in run.buttons())["start"]
+    assert "without proposals" in {b.action: b.label for b in run.buttons()}["start"]
     run.press("receive").press("receive")
     assert run.state.target_clock == 28 * MS
     waits = [(w.start, w.end) for w in run.trace.of(ev.Waited)]

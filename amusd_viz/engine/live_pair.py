@@ -89,10 +89,8 @@ class LivePair:
         self, lm: CausalLM, output: tuple[int, ...], window: tuple[int, ...]
     ) -> tuple[list[Answer], int]:
         start = time.perf_counter_ns()
-        if output:
-            logits = lm.logits_after([*self.prompt_ids, *output], window)
-        else:
-            logits = self._first[lm][None]
+        read = [*self.prompt_ids, *output]
+        logits = lm.logits_after(read, window) if output else self._first[lm][None]
         best = [int(i) for i in logits[:, : self.tokens.vocabulary].argmax(-1)]
         took = time.perf_counter_ns() - start
         scores = logits[:, : self.tokens.vocabulary].float().cpu().numpy()

@@ -1,0 +1,1 @@
+answer = "as fast, with more doomed work"
