@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from amusd_viz.by_hand.run import ByHand, State
 from amusd_viz.errors import SettingError
-from amusd_viz.protocol import ConstantRunAhead, Step, TakeTurns, WindowPolicy, window_policy
+from amusd_viz.protocol import ConstantRunAhead, Step, TakeTurns
+from amusd_viz.simulate.driver import window_policy_of
 
 LOOKAHEAD = 4
 
@@ -48,7 +49,7 @@ def finish_by(run: ByHand, policy: str = "paper") -> ByHand:
     if run.state.done:
         raise SettingError("the text is complete; undo a press first")
     state = run.state.copied()
-    state.target.policy = _policy(policy)
+    state.target.policy = window_policy_of(policy)
     play(run, state)
     state.sentence = f"“{policy}” played the rest. {_outcome(run, state)}"
     run.leap(state, f"finish by {policy}")
@@ -111,12 +112,12 @@ def scoreboard(run: ByHand, policies: tuple[str, ...] = ("paper", "eager")) -> l
     scores = [score(run, "you", run.state)] if run.state.done else []
     ahead = ConstantRunAhead(run.run_ahead)
     for name in policies:
-        state = play(run, run.opened(_policy(name), ahead))
+        state = play(run, run.opened(window_policy_of(name), ahead))
         scores.append(score(run, f"AMUSD, {name}", state))
     turns = min(LOOKAHEAD, run.run_ahead)
-    taking_turns = run.opened(_policy(f"fixed({turns})"), TakeTurns(turns))
+    taking_turns = run.opened(window_policy_of(f"fixed({turns})"), TakeTurns(turns))
     scores.append(score(run, f"synchronous, lookahead {turns}", play(run, taking_turns)))
-    alone = run.opened(_policy("eager"), ahead)
+    alone = run.opened(window_policy_of("eager"), ahead)
     alone.target.lose_draft()
     scores.append(score(run, "autoregressive", play(run, alone, drafting=False)))
     return sorted(scores, key=lambda s: s.duration)
@@ -133,13 +134,6 @@ def score(run: ByHand, name: str, state: State) -> Score:
         wasted=round(figures.doomed_seconds * 1e9),
         waited=round(waits * state.target_clock),
     )
-
-
-def _policy(name: str) -> WindowPolicy:
-    try:
-        return window_policy(name)
-    except ValueError as error:
-        raise SettingError(str(error)) from None
 
 
 def _outcome(run: ByHand, state: State) -> str:

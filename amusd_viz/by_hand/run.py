@@ -22,11 +22,13 @@ from amusd_viz.protocol import (
     Commit,
     ConstantRunAhead,
     DraftSide,
+    Fixed,
     Proposal,
     RunAheadPolicy,
     TargetSide,
     WindowPolicy,
 )
+from amusd_viz.protocol.policies import NO_LIMIT
 from amusd_viz.simulate.checks import whole
 from amusd_viz.trace import Trace
 
@@ -46,18 +48,6 @@ class Button(NamedTuple):
     action: str
     label: str
     why_not: str
-
-
-class AtWill:
-    """The window policy of a person: verify whenever you say so."""
-
-    name = "by hand"
-
-    def wait_for(self, pending: Sequence[Proposal]) -> int:
-        return 0
-
-    def judged(self, *, proposed: int, accepted: int) -> None:
-        pass
 
 
 @dataclass
@@ -135,7 +125,7 @@ class ByHand:
         self.run_ahead = run_ahead
         self.texts: dict[int, str] = {}
         """Text of every token seen so far."""
-        self.state = self.opened(AtWill(), ConstantRunAhead(run_ahead))
+        self.state = self.opened(Fixed(NO_LIMIT, "by hand"), ConstantRunAhead(run_ahead))
         self._before: list[State] = []
         self.presses: list[str] = []
 
@@ -241,7 +231,7 @@ class ByHand:
         state = State(
             DraftSide(**shared, run_ahead=run_ahead),  # type: ignore[arg-type]
             TargetSide(  # type: ignore[arg-type]
-                **shared, rows=self.rows, policy=policy, run_ahead=run_ahead.limit(1)
+                **shared, rows=self.rows, policy=policy, run_ahead=run_ahead.promised
             ),
         )
         for side in ev.Side:
@@ -311,7 +301,7 @@ class ByHand:
         taken, dropped = [], []
         while state.proposals and state.proposals[0][0] <= t:
             _, proposal = state.proposals.popleft()
-            gone = state.target.receive(proposal)
+            gone = state.target.receive(proposal, t)
             state.events += stamp.proposal_received(t, proposal, gone)
             taken.append(proposal)
             dropped += gone
@@ -334,6 +324,7 @@ class ByHand:
         answers, _ = self.pair.verify(state.target.committed, window.tokens)
         self._take_in(state, end)
         verdict = self._judge(state, window, start, answers)
+        state.target.policy.passed(proposals=len(window.tokens), start=start, end=end)
         state.sentence = sentences.judged(self, state, window, verdict)
 
     def _judge(self, state: State, window, start: int, answers) -> object:

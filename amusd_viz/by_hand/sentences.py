@@ -162,8 +162,12 @@ def judged(run: ByHand, state: State, window: Window, verdict: Verdict) -> str:
             told += f", behind {counted(verdict.accepted, 'accepted proposal')}"
         told += "."
     elif verdict.extra is Extra.BONUS:
-        count = counted(verdict.accepted, "proposal")
-        told = f"Accepted: all {count}, and {last} on top, a token of the target's own (the bonus)."
+        all_of_them = (
+            "the proposal" if verdict.accepted == 1 else f"all {verdict.accepted} proposals"
+        )
+        told = (
+            f"Accepted: {all_of_them}, and {last} on top, a token of the target's own (the bonus)."
+        )
     elif verdict.extra is Extra.PLAIN:
         told = f"The target wrote {last} by itself."
     else:

@@ -14,7 +14,7 @@ from amusd_viz.trace import Trace
 from amusd_viz.views.bundle import style, widget_script
 from amusd_viz.views.stepper_view import fixed_view, view
 
-POLICIES = ("paper", "eager", "fixed(1)", "fixed(4)")
+POLICIES = ("paper", "eager", "fixed(1)", "fixed(4)", "adaptive")
 """Window policies that can play the rest, and are on the scoreboard."""
 
 SUNLIGHT = 90

@@ -22,10 +22,8 @@ def fixed_view(run: ByHand, policies: tuple[str, ...], *, measured: str, horizon
         measured: where the times come from.
         horizon: how much time the lanes have room for, in ns.
     """
-    context = run.pair.context or run.pair.prompt
-    cut = len(context) > CONTEXT
     return {
-        "context": ("… " if cut else "") + visible(context[-CONTEXT:], CONTEXT + 40),
+        "context": _end_of(run.pair.context or run.pair.prompt),
         "isAnswer": bool(run.pair.context),
         "prompt": visible(run.pair.prompt, 200),
         "pair": f"{run.pair.draft_model.name} and {run.pair.target_model.name}",
@@ -34,6 +32,14 @@ def fixed_view(run: ByHand, policies: tuple[str, ...], *, measured: str, horizon
         "tokens": run.max_new_tokens,
         "horizon": horizon,
     }
+
+
+def _end_of(text: str) -> str:
+    """The last words of a text."""
+    line = " ".join(text.split())
+    if len(line) <= CONTEXT:
+        return visible(line, CONTEXT + 40)
+    return "… " + visible(line[-CONTEXT:].partition(" ")[2], CONTEXT + 40)
 
 
 def view(run: ByHand, scores: list[Score] | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from amusd_viz.lessons.budget import Trouble, call
 from amusd_viz.lessons.exercise import Exercise
 from amusd_viz.lessons.tasks import ChoiceTask, FunctionTask, Mistake, NumberTask
-from amusd_viz.protocol import Proposal
+from amusd_viz.protocol import Proposal, WindowPolicy
 from amusd_viz.simulate import theory
 from amusd_viz.simulate.driver import simulate
 from amusd_viz.simulate.scenery import SENTENCE
@@ -25,7 +25,7 @@ PRIOR = 20
 """The policy is told the pair's own acceptance, as if it had seen so many proposals, and learns."""
 
 
-class ReadersPolicy:
+class ReadersPolicy(WindowPolicy):
     """A window policy made of a reader's function of acceptance (as seen so far) and ratio."""
 
     name = "yours"
