@@ -50,6 +50,16 @@ def decode(
         float, typer.Option(help="Sample from this much probability; 1 is off.")
     ] = 1.0,
     top_k: Annotated[int, typer.Option(help="Sample from so many tokens; 0 is off.")] = 0,
+    min_p: Annotated[
+        float,
+        typer.Option(help="Sample from tokens this many times as likely as the best; 0 is off."),
+    ] = 0.0,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Above 1 what was written before gets less likely.")
+    ] = 1.0,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="End the output before this string; may be repeated.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of sampling; the same seed, the same text.")] = 0,
     policy: Annotated[
         str | None,
@@ -92,8 +102,9 @@ def decode(
     places = _given(draft_device=draft_device, target_device=target_device)
     models = _given(pair=pair, draft=draft, target=target)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "seed": seed}
+    sampling |= {"min_p": min_p, "repetition_penalty": repetition_penalty}
     how = {"method": method, "max_new_tokens": max_new_tokens}
-    how |= _given(policy=policy, lookahead=lookahead, run_ahead=run_ahead)
+    how |= _given(policy=policy, lookahead=lookahead, run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
     with Session(**places, **models) as warm:
         run = warm.decode(prompt, **how, **sampling, **_given(chat=chat))

@@ -9,6 +9,7 @@ import msgspec
 
 from amusd_viz import events as ev
 from amusd_viz.metrics import Metrics, measure
+from amusd_viz.stop_strings import surely_shown
 from amusd_viz.trace import Trace
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def committed_text(run: Run) -> Iterator[str]:
             ids += event.committed
             # A character may be spread over several tokens: half of it waits for the rest.
             text = run.text_of(ids).rstrip("\N{REPLACEMENT CHARACTER}")
+            text = surely_shown(text, run.header.stop)
             yield text[len(shown) :]
             shown = max(shown, text, key=len)
     yield run.text_of(ids)[len(shown) :]
@@ -59,6 +61,7 @@ def report(trace: Trace, text: str) -> bytes:
             "policy": header.policy,
             "run_ahead": header.run_ahead,
             "sampling": header.sampling,
+            "stop": header.stop,
             "numerics": header.numerics,
             "source": header.source,
         }

@@ -80,11 +80,17 @@ def proposal_key(branch: int, position: int, candidate: int = 0) -> ProposalKey:
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How the target chooses a token; temperature 0 is greedy. ``top_k`` 0 and ``top_p`` 1 are off."""
+    """How the target chooses a token; temperature 0 is greedy.
+
+    ``top_k`` 0, ``top_p`` 1, ``min_p`` 0 and ``repetition_penalty`` 1 are off; the last one is the
+    only one that greedy decoding knows.
+    """
 
     temperature: Annotated[float, Meta(ge=0)] = 0.0
     top_k: Whole = 0
     top_p: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    repetition_penalty: Annotated[float, Meta(gt=0)] = 1.0
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
@@ -130,6 +136,8 @@ class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="heade
     max_new_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)]
     sampling: Sampling = Sampling()
     end_tokens: tuple[TokenId, ...] = ()
+    stop: tuple[str, ...] = ()
+    """The output is over when it holds one of these; its text ends before it."""
     pair: str = ""
     draft: Model | None = None
     target: Model

@@ -17,6 +17,7 @@ from tiny_models import save_tiny_pair
 
 from amusd_viz import events as ev
 from amusd_viz import recording
+from amusd_viz.decode_report import committed_text
 from amusd_viz.engine import Run, Session
 from amusd_viz.metrics import measure
 
@@ -27,6 +28,17 @@ SAMPLINGS = {
     "greedy": {},
     "T 0.7": {"temperature": 0.7, "seed": 7},
     "T 1.0, top-p 0.9": {"temperature": 1.0, "top_p": 0.9, "seed": 11},
+}
+TINY_SAMPLINGS = SAMPLINGS | {
+    "greedy, penalty 1.3": {"repetition_penalty": 1.3},
+    "T 0.8, all filters": {
+        "temperature": 0.8,
+        "top_k": 40,
+        "top_p": 0.95,
+        "min_p": 0.02,
+        "repetition_penalty": 1.2,
+        "seed": 5,
+    },
 }
 WAYS: list[tuple[str, dict]] = [
     ("synchronous", {"lookahead": 3}),
@@ -50,7 +62,7 @@ def finished(run: Run) -> Run:
     return run
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
+@pytest.mark.parametrize("sampling", TINY_SAMPLINGS.values(), ids=TINY_SAMPLINGS)
 def test_tiny_pair_under_every_method(tiny: Session, sampling: dict) -> None:
     for number in range(4):
         prompt = f"w{number} w{number + 50} w7"
@@ -118,6 +130,21 @@ def test_the_end_token_is_counted_and_not_shown(tiny: Session) -> None:
         tiny.decode("w8", "autoregressive", max_new_tokens=200, temperature=1.5, seed=seed)
     )
     assert plain.token_ids == run.token_ids
+
+
+def test_a_stop_string_ends_the_output_and_is_not_part_of_its_text(tiny: Session) -> None:
+    """The tiny tokenizer writes words without spaces, so a stop string may begin inside of one."""
+    sampling = {"temperature": 1.0, "seed": 2, "max_new_tokens": 40}
+    whole = finished(tiny.decode("w1 w2", "autoregressive", **sampling))
+    stop = whole.text[30:36]
+    before = whole.text[: whole.text.index(stop)]
+    for method, how in [("autoregressive", {}), *ALL_WAYS]:
+        run = finished(tiny.decode("w1 w2", method, stop=stop, **sampling, **how))
+        assert run.text == before, (method, how)
+        assert run.trace.finish.reason == "stop_condition"
+        assert run.token_ids == whole.token_ids[: len(run.token_ids)]
+        assert run.header.stop == (stop,)
+        assert "".join(committed_text(run)) == before
 
 
 def test_a_stopped_run_is_a_prefix(tiny: Session) -> None:

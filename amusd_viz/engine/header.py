@@ -40,6 +40,7 @@ def run_header(
         max_new_tokens=settings.max_new_tokens,
         sampling=settings.sampling,
         end_tokens=tuple(sorted(session.tokens.end_tokens)),
+        stop=settings.stop,
         pair=session.pair.name,
         draft=session.pair.draft.described(draft.parameters) if draft else None,
         target=session.pair.target.described(target.parameters),

@@ -11,6 +11,7 @@ import msgspec
 from amusd_viz import events as ev
 from amusd_viz.errors import AmusdVizError
 from amusd_viz.models.tokens import Tokens
+from amusd_viz.stop_strings import until_stop
 from amusd_viz.trace import Trace
 
 _PATIENCE_AFTER_INTERRUPT_S = 0.7
@@ -112,12 +113,12 @@ class Run:
 
     @property
     def text(self) -> str:
-        """The output without special tokens; waits for the end."""
-        return self._tokens.text(self.token_ids)
+        """The output without special tokens, up to a stop string; waits for the end."""
+        return self.text_of(self.token_ids)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """The text of some token ids, without special tokens."""
-        return self._tokens.text(ids)
+        """The text of some token ids, without special tokens, up to a stop string."""
+        return until_stop(self._tokens.text(ids), self.header.stop)
 
     def _wait_for(self, ready: Callable[[], bool], timeout: float | None) -> None:
         try:

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from amusd_viz import events as ev
@@ -142,7 +143,10 @@ class Session:
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
         seed: int = 0,
+        stop: str | Sequence[str] = (),
         policy: str = "paper",
         lookahead: int = 4,
         run_ahead: int = 16,
@@ -157,7 +161,10 @@ class Session:
             max_new_tokens: exact length limit of the output, in tokens.
             temperature: 0 is greedy; otherwise seeded sampling, which no schedule can change.
             top_k, top_p: keep only the likeliest tokens; 0 and 1 keep all.
+            min_p: keep only tokens at least so many times as likely as the likeliest.
+            repetition_penalty: above 1, tokens of the prompt and the output become less likely.
             seed: of the sampling.
+            stop: strings at which the output ends; its text does not hold them.
             policy: how many proposals the target waits for (amusd).
             lookahead: proposals a round (synchronous).
             run_ahead: how far ahead the draft may go (amusd).
@@ -168,7 +175,14 @@ class Session:
             PromptError, SettingError: what is wrong with the request.
             EngineError: the session is closed, or a worker could not be started again.
         """
-        sampling = ev.Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        sampling = ev.Sampling(
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            seed=seed,
+        )
         settings = RunSettings(
             method=method,
             max_new_tokens=max_new_tokens,
@@ -176,6 +190,7 @@ class Session:
             policy=policy,
             lookahead=lookahead,
             run_ahead=run_ahead,
+            stop=stop,
             **more,
         )
         settings.check_rows(self.rows)

@@ -24,6 +24,7 @@ from amusd_viz.protocol import (
 
 METHODS = tuple(words.METHODS)
 MOST_RUN_AHEAD = SLOTS // 4
+MOST_STOPS, LONGEST_STOP = 16, 200
 _GREEDY = ev.Sampling()
 
 
@@ -43,6 +44,7 @@ class RunSettings:
         run_ahead: how far past the last committed token the draft may go (amusd).
         unsure_below: proposals of lower probability carry the ``unsure`` flag; with
             ``"confidence(p)"`` it is p unless given.
+        stop: the output is over when it holds one of these strings; its text ends before it.
         delays: seconds each side sleeps before a step, for tests of the schedule.
     """
 
@@ -53,6 +55,7 @@ class RunSettings:
     lookahead: int = 4
     run_ahead: int = 16
     unsure_below: float = 0.0
+    stop: tuple[str, ...] = ()
     delays: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """(of the draft, of the target): step i sleeps for entry ``i % len``."""
 
@@ -70,6 +73,9 @@ class RunSettings:
         if self.sampling.top_p == 0:
             raise SettingError("top_p is 0, which keeps no token; use a value above 0, up to 1")
         _whole("top_k", self.sampling.top_k, 0, 1 << 31)
+        _number("min_p", self.sampling.min_p, 0, 1)
+        _number("repetition_penalty", self.sampling.repetition_penalty, 0.01, 100)
+        object.__setattr__(self, "stop", _stop_strings(self.stop))
         _whole("seed", self.sampling.seed, 0, (1 << 63) - 1)
         try:
             policy = window_policy(self.policy)
@@ -120,6 +126,21 @@ def check_fits(prompt_tokens: int, max_new_tokens: int, context: int) -> None:
             f"they exceed the context of {context} tokens. Shorten the prompt, or ask for at most "
             f"{max(0, context - prompt_tokens)} new tokens"
         )
+
+
+def _stop_strings(stop: Any) -> tuple[str, ...]:
+    """One string or several; a list of a thousand would be tried at every token."""
+    stops = (stop,) if isinstance(stop, str) else tuple(stop)
+    if not all(isinstance(one, str) for one in stops):
+        raise SettingError(f"stop must be a string or a list of strings, not {stop!r:.60}")
+    if not all(stops):
+        raise SettingError("a stop string is empty, which would end every output at once; drop it")
+    if len(stops) > MOST_STOPS or any(len(one) > LONGEST_STOP for one in stops):
+        raise SettingError(
+            f"stop holds {len(stops)} strings of up to {max(map(len, stops))} characters; "
+            f"at most {MOST_STOPS} of {LONGEST_STOP} are allowed"
+        )
+    return stops
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,10 +18,20 @@ from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.models.tokens import Tokens
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window
+from amusd_viz.stop_strings import StopStrings
 
 SILENCE_S = 2.0
 """How long the target waits for a draft that sends nothing before it decodes on without it."""
+
+
+def stop_condition(stops: Sequence[str], folder: Path) -> StopStrings | None:
+    """Whether an output is over; ``None`` without stop strings, which need no tokenizer here."""
+    return StopStrings(stops, tokens_of(folder).text) if stops else None
+
+
+tokens_of = lru_cache(maxsize=1)(Tokens)
 
 
 class TargetRun:
@@ -49,6 +61,7 @@ class TargetRun:
             rows=lm.rows,
             policy=settings.window_policy(),
             run_ahead=settings.run_ahead_policy().promised,
+            is_stop=stop_condition(settings.stop, birth.source.folder),
         )
         if not settings.uses_draft:
             self.side.lose_draft()

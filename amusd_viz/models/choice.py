@@ -14,14 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from transformers import (
-    LogitsProcessorList,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
 
 from amusd_viz.events import Sampling
+from amusd_viz.models.filters import filtered
 
 
 @lru_cache(maxsize=64)
@@ -43,7 +38,7 @@ class TokenChooser:
     """Chooses tokens from logits rows and tells the probabilities behind a choice.
 
     Args:
-        sampling: temperature, top-k, top-p and seed of the run.
+        sampling: temperature, filters, penalty and seed of the run.
         vocabulary: number of real token ids; logits of padding ids beyond it are cut off.
     """
 
@@ -51,7 +46,6 @@ class TokenChooser:
         self.sampling = sampling
         self.vocabulary = vocabulary
         self.greedy = sampling.temperature == 0
-        self._processors = _processors(sampling)
 
     def processed(self, logits: torch.Tensor, prefix: Sequence[int]) -> np.ndarray:
         """The scores behind a choice, float32 of shape ``(vocabulary,)``.
@@ -61,10 +55,7 @@ class TokenChooser:
             prefix: all tokens before the position, prompt included.
         """
         row = logits[: self.vocabulary].float().cpu()
-        if self._processors:
-            ids = torch.tensor([prefix], dtype=torch.long)
-            row = self._processors(ids, row.unsqueeze(0)).squeeze(0)
-        return row.numpy()
+        return filtered(row, prefix, self.sampling).numpy()
 
     def choose(self, scores: np.ndarray, position: int) -> int:
         """The token at output ``position``, from processed ``scores``; ties go to the lowest id."""
@@ -72,20 +63,6 @@ class TokenChooser:
             return int(scores.argmax())
         noise = gumbel_noise(self.sampling.seed, position, self.vocabulary)
         return int((scores.astype(np.float64) + noise).argmax())
-
-
-def _processors(sampling: Sampling) -> LogitsProcessorList:
-    """transformers' processors define the result; their order is that of ``generate``."""
-    processors = LogitsProcessorList()
-    if sampling.temperature == 0:
-        return processors
-    if sampling.temperature != 1:
-        processors.append(TemperatureLogitsWarper(sampling.temperature))
-    if sampling.top_k:
-        processors.append(TopKLogitsWarper(sampling.top_k))
-    if sampling.top_p < 1:
-        processors.append(TopPLogitsWarper(sampling.top_p))
-    return processors
 
 
 BEST = 5
