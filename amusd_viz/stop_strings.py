@@ -36,7 +36,9 @@ def until_stop(text: str, stops: Sequence[str]) -> str:
 
 def surely_shown(text: str, stops: Sequence[str]) -> str:
     """What of a text that goes on can be shown already: its end may be the start of a stop string."""
-    text = until_stop(text, stops)
+    final = until_stop(text, stops)
+    if final != text:
+        return final
     held = 0
     for stop in stops:
         for length in range(min(len(stop) - 1, len(text)), held, -1):
