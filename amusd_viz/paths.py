@@ -61,6 +61,12 @@ def cached(*parts: str) -> Path | None:
     return next((place for place in places if place is not None and place.exists()), None)
 
 
+def shipped_draft(name: str) -> Path | None:
+    """The trained part of a draft that comes with the package; ``None`` if there is none."""
+    file = assets("drafts", f"{name}.safetensors")
+    return file if file.is_file() else None
+
+
 def recordings() -> tuple[str, ...]:
     """Names of the recorded runs that come with the package."""
     return tuple(sorted(_recorded_files()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,19 @@ from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.models.agreement import PROMPTS
 from amusd_viz.models.borrowing import assembled_draft, read_draft, write_draft
 from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.draft_card import rate, read_card
 from amusd_viz.models.loading import load_model
-from amusd_viz.models.pairs import ModelSource
+from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.training import distill, report
 from amusd_viz.training.batch_decoder import BatchDecoder
 from amusd_viz.training.course import Plan
 from amusd_viz.training.distill import distil, write_result
-from amusd_viz.training.generate import Generation
+from amusd_viz.training.generate import (
+    Generation,
+    generate_missing,
+    held_out_folder,
+    text_folder,
+)
 from amusd_viz.training.held_out import HELD_OUT, forbidden
 from amusd_viz.training.judge import agreement_by_kind, kind_of, tail_guess
 from amusd_viz.training.ngram import NgramTable
@@ -228,6 +236,41 @@ def test_the_table_of_what_followed_repeats_what_it_has_seen(text: Path) -> None
     seen = sum(int((table.guess(t) == t.tokens).sum()) for t in texts)
     assert seen > 0.6 * sum(len(t.tokens) for t in texts)
     assert len(table.guess(all_texts(text / "held-out", None)[0])) > 0
+
+
+# -- the commands --------------------------------------------------------------------------------
+
+
+def test_one_command_generates_distils_and_names_the_result(
+    target: ModelSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("AMUSD_VIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(distill, "generate_missing", partial(generate_missing, max_new_tokens=8))
+    command = ["distill", "--target", str(target.folder), "--name", "mine", "--tokens", "400"]
+    shape = ["--borrowed", "2", "--trained", "1", "--passes", "1"]
+    monkeypatch.setattr("sys.argv", [*command, *shape])
+    distill.main()
+    folder = Path(capsys.readouterr().out.split("--draft")[-1].strip())
+    pair = resolve_pair(draft=str(folder), target=str(target.folder))
+    assert load_model(pair.draft, "cpu", "fp32").config.num_hidden_layers == 3
+    name = target.folder.name
+    assert count_tokens(text_folder(name)) >= 400
+    assert finished_prompts(held_out_folder(name)) == set(range(64))
+
+    monkeypatch.setattr("sys.argv", ["report", "mine", "--target", str(target.folder)])
+    report.main()
+    said = capsys.readouterr().out
+    card = read_card(report.result_file(name, "mine"))
+    assert f"agrees {rate(card.agreed):.1%}" in said
+    assert set(card.agreed) == {"all", *HELD_OUT}
+    assert card.curve[-1].tokens == card.generated >= 400
+    assert 0 <= rate(card.floor) <= 1
+    monkeypatch.setattr("sys.argv", ["report", "theirs", "--target", str(target.folder)])
+    with pytest.raises(ModelError, match="no finished draft 'theirs'"):
+        report.main()
 
 
 # -- the file ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ at every position is compared with the target's. Run it with
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -69,8 +70,14 @@ def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float
     return middle - half, middle + half
 
 
-def measure_agreement(pair: Pair, *, tokens: int = 64, dtype: str | None = None) -> Agreement:
-    """Decodes :data:`PROMPTS` with the target and compares the draft's choices."""
+def measure_agreement(
+    pair: Pair,
+    *,
+    tokens: int = 64,
+    dtype: str | None = None,
+    prompts: Sequence[str] = PROMPTS,
+) -> Agreement:
+    """Decodes ``prompts`` with the target and compares the draft's choices."""
     import torch
 
     from amusd_viz.models.causal_lm import CausalLM
@@ -81,7 +88,7 @@ def measure_agreement(pair: Pair, *, tokens: int = 64, dtype: str | None = None)
     target = CausalLM(load_model(pair.target, "cpu", dtype), cache_length=512)
     draft = load_model(pair.draft, "cpu", dtype)
     agreed = total = 0
-    for prompt in track(PROMPTS, description=f"Agreement of {pair.name}"):
+    for prompt in track(prompts, description=f"Agreement of {pair.name}"):
         ids = texts.encode(prompt)
         output = [int(target.prefill(ids)[: texts.vocabulary].argmax())]
         while len(output) < tokens and output[-1] not in texts.end_tokens:
@@ -95,7 +102,7 @@ def measure_agreement(pair: Pair, *, tokens: int = 64, dtype: str | None = None)
         pair=pair.name,
         agreed=agreed,
         tokens=total,
-        prompts=len(PROMPTS),
+        prompts=len(prompts),
         dtype=dtype,
         torch=version("torch"),
         measured=datetime.now(UTC).date().isoformat(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from amusd_viz.models.agreement import known_agreement
+from amusd_viz.models.draft_card import card_of_shipped
 from amusd_viz.models.pairs import Pair
 
 _TWIN_REMARK = {
@@ -29,6 +30,8 @@ class Card:
         ]
         if pair.draft.bits:
             self.lines.append(("note", _TWIN_REMARK[pair.draft.bits]))
+        if distilled := card_of_shipped(pair.name):
+            self.lines += distilled.lines()
 
     def __repr__(self) -> str:
         return "\n".join([self.title, *(f"  {name:<10} {text}" for name, text in self.lines)])

@@ -11,11 +11,20 @@ from typing import Any
 from amusd_viz import events as ev
 from amusd_viz.errors import ModelError, PairError, SettingError
 from amusd_viz.models import default_target
+from amusd_viz.paths import shipped_draft
 
 DEFAULT_PAIR = "twin"
 
 TWINS = {"twin": 4, "twin8": 8}
 """Drafts made of the target's own weights, and their bits."""
+
+SMALL = "small"
+"""The distilled draft of the default target."""
+
+
+def pair_names() -> tuple[str, ...]:
+    """The pairs that have a name here; all of them have the default target."""
+    return (*TWINS, SMALL) if shipped_draft(SMALL) else tuple(TWINS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,8 @@ def resolve_pair(
     """Finds the folders of both models; fetches what is not on this machine.
 
     Args:
-        pair: ``"twin"`` (4 bits) or ``"twin8"``: the default target and a draft made of it.
+        pair: ``"twin"`` (4 bits), ``"twin8"``, or ``"small"`` (distilled): the default target and a
+            draft made of it.
         draft: instead of a pair: a folder, a Hugging Face name, or ``"twin"`` / ``"twin8"``.
         target: a folder, a Hugging Face name, or ``None`` for the default target.
         fetch: how to get the folder of a named model; for tests.
@@ -81,8 +91,8 @@ def resolve_pair(
         )
     if not draft and not target:
         pair = pair or DEFAULT_PAIR
-        if pair not in TWINS:
-            known = ", ".join(TWINS)
+        if pair not in pair_names():
+            known = ", ".join(pair_names())
             raise SettingError(
                 f"there is no pair named {pair!r}; pairs are {known}; "
                 "or name two models with draft= and target="
@@ -99,7 +109,7 @@ def resolve_pair(
 
 
 def _target_source(name: str | None, find: Callable[[str], Path]) -> ModelSource:
-    if name in TWINS:
+    if name in pair_names():
         raise PairError(
             f"{name!r} is made of a target and cannot be one; name a model as the target"
         )
@@ -122,6 +132,15 @@ def _draft_source(name: str, target: ModelSource, find: Callable[[str], Path]) -
             bits=bits,
             description=f"the target's own weights {how}: faster, and alone it would write a "
             "slightly different text",
+        )
+    file = shipped_draft(name)
+    if name == SMALL and file is not None:
+        from amusd_viz.models.borrowing import assembled_draft
+
+        return ModelSource(
+            SMALL,
+            assembled_draft(file, target.folder, target.name),
+            description="some of the target's layers, distilled: weaker and cheaper than the twin",
         )
     return ModelSource(_short(name), find(name), description=name)
 

@@ -13,12 +13,14 @@ import msgspec
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from amusd_viz.models.draft_card import Judgement
 from amusd_viz.training.judge import agreement_by_kind, tail_guess
 from amusd_viz.training.shards import Text
 from amusd_viz.training.soft_labels import SoftLabelLoss, frequent_tokens
 from amusd_viz.training.tail import Tail
 
 STATE_FILE = "state.pt"
+CURVE_FILE = "curve.json"
 SAVE_EVERY_S = 240
 
 
@@ -54,23 +56,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     judgements: int = 8
     seed: int = 0
     shards: tuple[str, ...] = ()
-
-
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """One point of the curve."""
-
-    step: int
-    tokens: int
-    """Trained on so far, repeated ones included."""
-    loss: float
-    """Mean since the last point."""
-    agreed: dict[str, tuple[int, int]]
-    """By kind of prompt, and for ``all``: positions agreed on, and positions."""
-
-    @property
-    def rate(self) -> float:
-        right, total = self.agreed["all"]
-        return right / total
 
 
 class Course:
@@ -192,7 +177,7 @@ class Course:
         scratch = self.folder / (STATE_FILE + ".part")
         torch.save(state, scratch)
         os.replace(scratch, self.folder / STATE_FILE)
-        (self.folder / "curve.json").write_bytes(
+        (self.folder / CURVE_FILE).write_bytes(
             msgspec.json.format(msgspec.json.encode(self.curve)) + b"\n"
         )
 

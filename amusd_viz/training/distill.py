@@ -1,17 +1,15 @@
 """Distils a draft out of the target: its first layers borrowed, a few more trained on its own text.
 
-    python -m amusd_viz.training.generate --tokens 300000
-    python -m amusd_viz.training.generate --held-out
-    python -m amusd_viz.training.distill --name mine
+    python -m amusd_viz.training.distill --name mine --tokens 300000
 
-Run it again after an interruption: it goes on where it was and ends with the same weights. The result
-is a model folder, to be named with ``--draft``; its path is printed.
+Text that is missing is generated first (``amusd_viz.training.generate`` does only that). Run it again
+after an interruption: it goes on where it was and ends with the same weights. The result is a model
+folder, to be named with ``--draft``; its path is printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
 
 import msgspec
@@ -23,12 +21,12 @@ from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import cache
 from amusd_viz.training.course import Course, Plan
-from amusd_viz.training.generate import held_out_folder, text_folder
+from amusd_viz.training.generate import generate_missing, held_out_folder, text_folder
+from amusd_viz.training.interrupts import stopping
 from amusd_viz.training.shards import Text, read_shard, shard_files
 from amusd_viz.training.tail import Tail, last_layers
 
 PLAN_FILE = "plan.json"
-CURVE_FILE = "curve.json"
 
 
 def drafts_folder(target: str, name: str) -> Path:
@@ -36,7 +34,7 @@ def drafts_folder(target: str, name: str) -> Path:
     return cache("training", target, "drafts", name)
 
 
-def read_texts(files: list[Path], tap: int, most_tokens: int | None = None) -> list[Text]:
+def read_texts(files: list[Path], tap: int | None, most_tokens: int | None = None) -> list[Text]:
     """The texts of some shards, up to so many tokens, with the states after ``tap`` layers."""
     texts: list[Text] = []
     total = 0
@@ -86,7 +84,6 @@ def distil(
     text: Path | None = None,
     held_out: Path | None = None,
     until_step: int | None = None,
-    stop_on_signal: bool = False,
 ) -> Course:
     """Trains until the plan is done, or to a step; goes on from what ``folder`` holds.
 
@@ -97,7 +94,8 @@ def distil(
         text: shards to learn from; by default those of the target in the user's cache.
         held_out: shards to be judged by, likewise.
         until_step: where to stop; the state is kept.
-        stop_on_signal: stop likewise when interrupted or terminated.
+
+    An interrupt or termination stops it likewise.
     """
     shards = shard_files(text or text_folder(target.name))
     plan, files = planned(folder, wanted, shards)
@@ -108,11 +106,9 @@ def distil(
     head = whole.get_output_embeddings().weight.detach()
     course = Course(tail, head, texts, judged, plan, folder)
     del whole
-    if stop_on_signal:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, course.stop)
     course.resume()
-    course.run(until_step)
+    with stopping(course.stop):
+        course.run(until_step)
     return course
 
 
@@ -137,6 +133,9 @@ def main() -> None:
     parser.add_argument("--borrowed", type=int, default=default.borrowed, help="layers unchanged")
     parser.add_argument("--trained", type=int, default=default.trained, help="layers trained")
     parser.add_argument("--passes", type=float, default=default.passes, help="over the text")
+    parser.add_argument(
+        "--tokens", type=int, default=300_000, help="to generate, if fewer are there"
+    )
     parser.add_argument("--most-tokens", type=int, help="learn from this much of the text only")
     parser.add_argument("--learning-rate", type=float, default=default.learning_rate)
     parser.add_argument("--state-weight", type=float, default=default.state_weight)
@@ -151,7 +150,10 @@ def main() -> None:
         learning_rate=options.learning_rate,
         state_weight=options.state_weight,
     )
-    course = distil(target, folder, wanted, stop_on_signal=True)
+    if not (folder / PLAN_FILE).is_file() and not generate_missing(target, options.tokens):
+        print("stopped while generating text; run it again to go on")
+        return
+    course = distil(target, folder, wanted)
     if not course.done:
         print(f"stopped at step {course.step} of {course.steps}; run it again to go on")
         return

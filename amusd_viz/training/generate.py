@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,8 @@ from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
 from amusd_viz.training.batch_decoder import Answer, BatchDecoder
-from amusd_viz.training.held_out import HELD_OUT
+from amusd_viz.training.held_out import held_out_texts
+from amusd_viz.training.interrupts import stopping
 from amusd_viz.training.prompts import prompt
 from amusd_viz.training.shards import count_tokens, finished_prompts, write_shard
 
@@ -56,8 +56,7 @@ def training_prompts(texts: Tokens, done: set[int], part: int, parts: int) -> It
 
 def held_out_prompts(texts: Tokens, done: set[int]) -> Iterator[Asked]:
     """The held-out prompts that have no answer yet, greedy."""
-    prompts = (text for of_kind in HELD_OUT.values() for text in of_kind)
-    for index, text in enumerate(prompts):
+    for index, text in enumerate(held_out_texts()):
         if index not in done:
             yield index, texts.encode(text), 0.0
 
@@ -124,6 +123,33 @@ class Generation:
         return kept
 
 
+def generate_missing(source: ModelSource, tokens: int, *, max_new_tokens: int = 192) -> bool:
+    """Generates what is missing of the held-out text and of so many tokens to learn from.
+
+    Returns:
+        Whether it is all there; not if it was interrupted.
+    """
+    for folder, wanted in (
+        (held_out_folder(source.name), None),
+        (text_folder(source.name), tokens),
+    ):
+        done = finished_prompts(folder)
+        missing = (
+            len(held_out_texts()) - len(done) if wanted is None else wanted - count_tokens(folder)
+        )
+        if missing <= 0:
+            continue
+        generation = Generation(source, folder, max_new_tokens=max_new_tokens)
+        with stopping(generation.stop):
+            if wanted is None:
+                generation.run(held_out_prompts(generation.texts, done), "held-out")
+            else:
+                generation.run(training_prompts(generation.texts, done, 0, 1), "part0of1", missing)
+        if generation.stopped:
+            return False
+    return True
+
+
 def _progress() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
@@ -163,14 +189,13 @@ def main() -> None:
     generation = Generation(
         target, folder, slots=options.slots, max_new_tokens=options.max_new_tokens
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, generation.stop)
     done = finished_prompts(folder)
-    if options.held_out:
-        made = generation.run(held_out_prompts(generation.texts, done), "held-out")
-    else:
-        asked = training_prompts(generation.texts, done, part, parts)
-        made = generation.run(asked, f"part{part}of{parts}", options.tokens)
+    with stopping(generation.stop):
+        if options.held_out:
+            made = generation.run(held_out_prompts(generation.texts, done), "held-out")
+        else:
+            asked = training_prompts(generation.texts, done, part, parts)
+            made = generation.run(asked, f"part{part}of{parts}", options.tokens)
     print(f"{made} tokens more; {count_tokens(folder)} in {folder}")
 
 

@@ -94,8 +94,12 @@ HELD_OUT: dict[str, tuple[str, ...]] = {
 """Kind by kind. None of them, and no near copy, is among the training prompts."""
 
 
+def held_out_texts() -> list[str]:
+    """All of them; their places are their numbers."""
+    return [text for of_kind in HELD_OUT.values() for text in of_kind]
+
+
 @cache
 def forbidden() -> frozenset[str]:
     """Every prompt that is measured somewhere and must stay out of training."""
-    held_out = (prompt for prompts in HELD_OUT.values() for prompt in prompts)
-    return frozenset((*held_out, *PROMPTS, *HELD_OUT_PROMPTS, *PROBE_PROMPTS))
+    return frozenset((*held_out_texts(), *PROMPTS, *HELD_OUT_PROMPTS, *PROBE_PROMPTS))

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import ipywidgets as w
 
 from amusd_viz.errors import AmusdVizError
+from amusd_viz.paths import shipped_draft
 from amusd_viz.source import EventSource
 from amusd_viz.trace import Trace
 from amusd_viz.views.theater import Theater
@@ -33,6 +34,7 @@ POLICIES = {
 PAIRS = {
     "twin": "the target's own weights in 4 bits draft: often right, not so cheap",
     "twin8": "the target's own weights in 8 bits draft: nearly always right, dearer",
+    "small": "a few of the target's layers, distilled, draft: cheaper, less often right",
 }
 SAYS = {
     "pair": "Which models decode.",
@@ -108,7 +110,7 @@ class Playground(w.VBox):
 
     def _build(self, prompt: str) -> None:
         self.prompt = w.Textarea(prompt, description="prompt", layout=w.Layout(width="100%"))
-        self.pair = w.Dropdown(options=_explained(PAIRS), value="twin", **_look("pair"))
+        self.pair = w.Dropdown(options=_explained(_pairs()), value="twin", **_look("pair"))
         self.policy = w.Dropdown(options=_explained(POLICIES), value="paper", **_look("policy"))
         self.lookahead = w.IntSlider(4, 1, 7, **_look("lookahead"))
         self.temperature = w.FloatSlider(0.0, min=0.0, max=1.5, step=0.1, **_look("temperature"))
@@ -245,6 +247,11 @@ def _outcome(traces: list[Trace]) -> str:
     if len({trace.tokens for trace in traces}) == 1:
         return f"Done: all {len(traces)} methods wrote the same {len(traces[0].tokens)} tokens."
     return "Done: the runs have different lengths, since one was stopped."
+
+
+def _pairs() -> dict[str, str]:
+    """Those that can be chosen here: a distilled draft only where it comes with the package."""
+    return {name: says for name, says in PAIRS.items() if name != "small" or shipped_draft(name)}
 
 
 def _explained(options: Mapping[str, str]) -> list[tuple[str, str]]:
