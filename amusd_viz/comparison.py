@@ -5,9 +5,9 @@ Two decodes at once on the same cores would ruin every figure, so nothing here r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amusd_viz import words
@@ -17,23 +17,70 @@ from amusd_viz.trace import Trace
 
 if TYPE_CHECKING:
     from amusd_viz.engine import Run, Session
+    from amusd_viz.views.in_turn import InTurn
     from amusd_viz.views.playground import Playground
+    from amusd_viz.views.theater import Theater
 
 METHODS = tuple(words.METHODS)
 """Every way of decoding, from the plainest on."""
 
 
-@dataclass(frozen=True)
 class Comparison:
     """The runs of one prompt by several methods.
 
-    Attributes:
+    In a notebook it is shown as a theater; while it still decodes, the theater follows, and
+    whatever is asked of it waits for the end.
+
+    Args:
         traces: one a method, in the order asked for.
         texts: the text each one wrote.
+        in_turn: what still decodes them.
     """
 
-    traces: tuple[Trace, ...]
-    texts: tuple[str, ...]
+    def __init__(
+        self,
+        traces: Sequence[Trace] = (),
+        texts: Sequence[str] = (),
+        *,
+        in_turn: InTurn | None = None,
+    ) -> None:
+        self._traces, self._texts, self._in_turn = tuple(traces), tuple(texts), in_turn
+        self._theater: Theater | None = in_turn.theater if in_turn else None
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """One a method; waits for the end, and raises what went wrong."""
+        return self._in_turn.wait().traces if self._in_turn else self._traces
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text each one wrote; waits for the end, and raises what went wrong."""
+        return self._in_turn.wait().texts if self._in_turn else self._texts
+
+    @property
+    def theater(self) -> Theater:
+        """The theater of these runs."""
+        if self._theater is None:
+            from amusd_viz.views.theater import Theater
+
+            self._theater = Theater(*self._traces)
+        return self._theater
+
+    def stop(self) -> None:
+        """Ends the run that is going on with what is committed; no further one starts."""
+        if self._in_turn:
+            self._in_turn.stop()
+
+    def wait(self, timeout: float | None = None) -> Comparison:
+        """Waits until all runs are over (at most ``timeout`` seconds), and raises what went wrong."""
+        if self._in_turn:
+            self._in_turn.wait(timeout)
+        return self
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        if not _in_notebook():
+            return {"text/plain": repr(self)}
+        return self.theater._repr_mimebundle_(**options)
 
     def __iter__(self) -> Iterator[Trace]:
         return iter(self.traces)
@@ -103,23 +150,73 @@ def decode(
 
 def compare(
     prompt: str,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = ("synchronous", "amusd"),
     *,
     session: Session | None = None,
+    live: bool = True,
     **settings: Any,
 ) -> Comparison:
     """Decodes one prompt by several methods, one after the other, with one numerics key.
 
+    In a notebook it returns at once, as a theater that follows the runs, with a button that stops
+    them and one that decodes by the target alone too. Where a run fails or is slow to start, a
+    recording is shown in its place, labelled.
+
     Args:
         prompt: what to continue or, with a chat model, to answer.
-        methods: which ones, in this order.
-        session, settings: as for :func:`decode`; the same for every method.
+        methods: which ones, in this order; at most three.
+        session: a warm session, open until the runs are over; otherwise one is opened and closed.
+        live: ``False`` waits for the end, as is always done outside of a notebook.
+        settings: as for :func:`decode`; the same for every method.
+
+    Raises:
+        SettingError: the methods are no list of known names, or a setting does not fit.
+        AmusdVizError: what else is wrong; from a live comparison when its runs are asked for.
     """
-    if isinstance(methods, str) or not methods:
-        raise SettingError(f"methods must be a list of names such as {METHODS}, not {methods!r}")
+    _check_methods(methods)
+    if live and _in_notebook():
+        return Comparison(in_turn=_start(prompt, methods, session, settings))
     with _session(session, settings) as warm:
         runs = [warm.decode(prompt, method=method, **settings).wait() for method in methods]
-    return Comparison(tuple(run.trace for run in runs), tuple(run.text for run in runs))
+    return Comparison([run.trace for run in runs], [run.text for run in runs])
+
+
+def _check_methods(methods: Sequence[str]) -> None:
+    if isinstance(methods, str) or not methods:
+        raise SettingError(f"methods must be a list of names such as {METHODS}, not {methods!r}")
+    for method in methods:
+        if method not in METHODS:
+            raise SettingError(f"unknown method {method!r}; there are: {', '.join(METHODS)}")
+    if len(methods) > len(METHODS):
+        raise SettingError(f"{len(methods)} methods were given; a comparison has at most three")
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel runs this, so that somebody can watch."""
+    ipython = sys.modules.get("IPython")
+    return bool(ipython) and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _start(
+    prompt: str, methods: Sequence[str], session: Session | None, settings: dict[str, Any]
+) -> InTurn:
+    from amusd_viz.views.in_turn import InTurn
+
+    own = _own(session, settings)
+    return InTurn(
+        lambda: _session(session, dict(own)),
+        prompt,
+        methods,
+        settings,
+        recordings=_recorded(methods),
+    ).start()
+
+
+def _recorded(methods: Sequence[str]) -> list[Trace]:
+    """Recordings of these methods, for where they cannot run."""
+    from amusd_viz.paths import recording
+
+    return [recording(f"sky-{method}") for method in methods]
 
 
 def playground(prompt: str = "Why is the sky blue?") -> Playground:
@@ -127,7 +224,6 @@ def playground(prompt: str = "Why is the sky blue?") -> Playground:
 
     Without the engine it shows the recorded runs and says what is missing.
     """
-    from amusd_viz.paths import recording
     from amusd_viz.views.playground import Playground
 
     def open_session(pair: str) -> Session:
@@ -136,8 +232,8 @@ def playground(prompt: str = "Why is the sky blue?") -> Playground:
 
         return Session(pair)
 
-    recorded = (recording("sky-synchronous"), recording("sky-amusd"))
-    return Playground(open_session, prompt=prompt, recordings=recorded)
+    recorded = _recorded(("synchronous", "amusd"))
+    return Playground(open_session, prompt=prompt, recordings=tuple(recorded))
 
 
 _OF_A_SESSION = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")
@@ -145,15 +241,21 @@ _OF_A_SESSION = ("pair", "draft", "target", "draft_device", "target_device", "dt
 
 def _session(session: Session | None, settings: dict[str, Any]) -> Any:
     """The given session, or a new one made from what ``settings`` says of it (taken out of it)."""
-    own = {name: settings.pop(name) for name in _OF_A_SESSION if name in settings}
+    own = _own(session, settings)
     if session is None:
         need_engine()
         from amusd_viz.engine import Session
 
         return Session(**own)
-    if own:
+    return nullcontext(session)
+
+
+def _own(session: Session | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """What ``settings`` says of the session itself, taken out of it."""
+    own = {name: settings.pop(name) for name in _OF_A_SESSION if name in settings}
+    if session is not None and own:
         raise SettingError(
             f"{', '.join(own)}: is set when a session is opened, and this one is open already; "
             "leave it out, or open another session"
         )
-    return nullcontext(session)
+    return own

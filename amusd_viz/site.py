@@ -95,7 +95,9 @@ def groups_of(runs: Mapping[str, Trace]) -> list[Group]:
 def _page(group: Group, before: str, after: str) -> str:
     figures = f"<h2>In figures</h2>{summary_table(*group.traces)._repr_html_()}"
     title = f"amusd_viz: {group.title}"
-    return theater_page(group.traces, title=title, before=before, after=figures + after)
+    return theater_page(
+        group.traces, alone=False, title=title, before=before, after=figures + after
+    )
 
 
 def _contents(groups: Sequence[Group], runs: Iterable[str]) -> str:

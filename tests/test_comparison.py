@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from live_source import Replayed
+from small_runs import small_run
 
 from amusd_viz import compare, decode, engine
 from amusd_viz import events as ev
@@ -73,11 +75,55 @@ def test_a_warm_session_stays_open(log):
         decode("Why?", session=warm, pair="twin")
 
 
-@pytest.mark.parametrize("methods", ["amusd", [], ()])
-def test_methods_must_be_a_list(log, methods):
-    with pytest.raises(SettingError, match="methods must be a list"):
+@pytest.mark.parametrize(
+    ("methods", "says"),
+    [
+        ("amusd", "methods must be a list"),
+        ([], "methods must be a list"),
+        (["amusd", "magic"], "unknown method 'magic'; there are: autoregressive, "),
+        (["amusd"] * 4, "at most three"),
+    ],
+)
+def test_methods_must_be_a_list_of_known_names(log, methods, says):
+    with pytest.raises(SettingError, match=says):
         compare("Why?", methods)
     assert log == []
+
+
+def test_in_a_notebook_a_theater_follows_and_questions_wait(log, monkeypatch):
+    monkeypatch.setattr("amusd_viz.comparison._in_notebook", lambda: True)
+    monkeypatch.setattr(engine.Session, "decode", slowly)
+    both = compare("Why?", pair="twin", seed=3)
+    assert "application/vnd.jupyter.widget-view+json" in both._repr_mimebundle_()[0]
+    assert [trace.header.method for trace in both] == ["synchronous", "amusd"]
+    assert both.texts == ("", "")
+    assert log == ["open {'pair': 'twin'}", "close"]
+    waits = compare("Why?", ["amusd"], live=False)
+    assert waits["amusd"].header.method == "amusd"
+
+
+def slowly(self, prompt: str, method: str, **settings: object) -> Replayed:
+    """A run that takes a moment."""
+    assert settings in ({"seed": 3}, {})
+    run = Replayed(small_run(method), seconds=0.2)
+    run.text = ""
+    run.wait = lambda: run
+    return run
+
+
+def test_a_live_comparison_raises_where_it_is_asked(log, monkeypatch):
+    monkeypatch.setattr("amusd_viz.comparison._in_notebook", lambda: True)
+
+    def broken(self, prompt: str, method: str, **settings: object) -> Replayed:
+        raise SettingError("temperature is -1; it must not be negative")
+
+    monkeypatch.setattr(engine.Session, "decode", broken)
+    both = compare("Why?")
+    with pytest.raises(SettingError, match="temperature is -1"):
+        both.identical  # noqa: B018
+    assert both.theater.note["what"].startswith("temperature is -1")
+    with pytest.raises(SettingError, match="pair: is set when a session is opened"):
+        compare("Why?", session=engine.Session(), pair="twin")
 
 
 def test_the_first_difference_is_found(simulated_amusd):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from html import escape
 from typing import Any
 
+import ipywidgets as w
 import pytest
 from live_source import Replayed
 
 from amusd_viz import recording
 from amusd_viz.errors import MissingExtraError
 from amusd_viz.trace import Trace
-from amusd_viz.views.playground import METHODS, Playground
+from amusd_viz.views.playground import METHODS, POLICIES, SAYS, Playground
 
 
 class Recorded:
@@ -62,7 +64,7 @@ def test_the_python_it_shows_is_python_and_escaped() -> None:
     playground = Playground(lambda pair: Recorded())
     playground.prompt.value = 'a "quote" </pre><script>alert(1)</script>'
     compile(playground.call, "shown", "exec")
-    assert "<script>" not in playground._call.value
+    assert playground._call.text == playground.call
     assert "lookahead=4" in playground.call
 
 
@@ -86,8 +88,27 @@ def test_without_the_engine_it_says_so_and_shows_the_recording(
     playground.run()
     playground.wait(30)
     assert "torch" in status(playground)
-    assert "Below is a recording" in status(playground)
-    assert repr(playground._stage.children[0]) == "Theater(synchronous, amusd)"
+    (theater,) = playground._stage.children
+    assert theater.note["name"] == "liveFailed"
+    assert theater.traces == [trace.dumps().decode() for trace in recorded]
+
+
+def test_every_choice_has_a_visible_line_that_says_what_it_does() -> None:
+    playground = Playground(lambda pair: Recorded())
+
+    def lines(widget: Any) -> list[str]:
+        own = [widget.value] if isinstance(widget, w.HTML) else []
+        return own + [line for child in getattr(widget, "children", ()) for line in lines(child)]
+
+    shown = " ".join(lines(playground))
+    for name, says in SAYS.items():
+        if name != "prompt":
+            words = says if isinstance(says, str) else says[getattr(playground, name).value]
+            assert escape(words) in shown
+    playground.policy.value = "eager"
+    assert POLICIES["eager"] in " ".join(lines(playground))
+    for name, box in playground.methods.items():
+        assert METHODS[name] in box.description
 
 
 def test_no_method_is_a_sentence() -> None:

@@ -103,6 +103,7 @@ def theater_page(
     traces: Sequence[Trace],
     *,
     at: str | float | None = None,
+    alone: bool = True,
     title: str = "",
     before: str = "",
     after: str = "",
@@ -112,6 +113,7 @@ def theater_page(
     Args:
         traces: one to three runs.
         at: the moment it opens at.
+        alone: whether the autoregressive run is shown at first; a button brings it back.
         title: of the page; by default the names of the runs.
         before, after: trusted HTML above the theater, and at the end of the page.
 
@@ -120,7 +122,10 @@ def theater_page(
     """
     if not 1 <= len(traces) <= 3:
         raise SettingError(f"a page shows 1 to 3 runs, not {len(traces)}")
-    given = {"traces": [trace.dumps().decode() for trace in traces], "options": {"at": at}}
+    given = {
+        "traces": [trace.dumps().decode() for trace in traces],
+        "options": {"at": at, "alone": alone},
+    }
     scripts = (page_script(), _MOUNT)
     styles = (_PAGE_STYLE, style())
     name = title or " / ".join(labelled_names(traces))

@@ -39,6 +39,7 @@ class Pump(threading.Thread):
         late: called once if no run has begun after :data:`PATIENCE_S`.
         begun: called when a run begins after all.
         over: called once, with the traces by place and what failed (empty if nothing did).
+        messages: sent already from the same cell.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Pump(threading.Thread):
         late: Callable[[], None],
         begun: Callable[[], None],
         over: Callable[[dict[int, Trace], str], None],
+        messages: int = 0,
     ) -> None:
         super().__init__(name="amusd-viz theater", daemon=True)
         self.sources = dict(sources)
@@ -57,8 +59,9 @@ class Pump(threading.Thread):
         self._asked: dict[int, int] = {}
         self._lock = threading.Lock()
         self._listening = False
-        self._closed = threading.Event()
-        self.messages = 0
+        self._closed = False
+        self._wake = threading.Event()
+        self.messages = messages
 
     def ask(self, place: int, have: int) -> None:
         """The browser has only the first ``have`` events of a run."""
@@ -73,13 +76,22 @@ class Pump(threading.Thread):
 
     def close(self) -> None:
         """Nobody watches any more."""
-        self._closed.set()
+        self._closed = True
+        self._wake.set()
+
+    def hurry(self) -> None:
+        """Looks at the runs now, instead of after a pause."""
+        self._wake.set()
 
     def run(self) -> None:
         started = time.monotonic()
         waiting_since: float | None = started
         is_late = False
-        while not self._closed.wait(self._pause()):
+        while True:
+            self._wake.wait(self._pause())
+            self._wake.clear()
+            if self._closed:
+                return
             over = all(source.done for source in self.sources.values())
             batches = self._batches(first=time.monotonic() - started < LISTENING_AFTER_S)
             if batches and is_late:
@@ -93,8 +105,7 @@ class Pump(threading.Thread):
             if waiting_since and time.monotonic() - waiting_since > PATIENCE_S:
                 waiting_since, is_late = None, True
                 self._late()
-        if not self._closed.is_set():
-            self._over(*self._results())
+        self._over(*self._results())
 
     def _pause(self) -> float:
         return next((s for n, s in reversed(SLOWER_AFTER) if self.messages >= n), TICK_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import anywidget
@@ -21,16 +21,21 @@ MOST_RUNS = 3
 class Theater(Keeping, anywidget.AnyWidget):
     """Up to three runs on one clock: what each side knows, and what each device does.
 
-    A run that is still going is followed; the stop button of the theater ends it.
+    A run that is still going is followed; the stop button of the theater ends it. The autoregressive
+    run is put away and brought back by a button.
 
     Args:
-        runs: traces, or runs that are still going.
+        runs: traces, or runs that are still going. None may be given where recordings are: they are
+            shown until :meth:`add` brings the first run.
         at: the moment to open at: ``"rollback 1"``, ``"start"``, ``"end"``, ``"192 ms"``, or ns;
             by default the first rollback.
         future: ``"ghost"`` shows the lanes right of the playhead faintly, ``"hidden"`` shows
             nothing that is not known at the playhead.
         height: most px the theater may take; it scrolls if it needs more.
         recordings: traces shown, and labelled so, where live runs fail or are slow to start.
+        autoregressive: the run of the target alone, put away at first.
+        on_demand: called when the autoregressive run is asked for, which is offered while
+            :attr:`offer` is set; adds it.
 
     Raises:
         SettingError: no run, more than three, or something that is no run.
@@ -47,6 +52,10 @@ class Theater(Keeping, anywidget.AnyWidget):
     future = traitlets.Enum(("ghost", "hidden"), default_value="ghost").tag(sync=True)
     height = traitlets.Int(None, allow_none=True).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
+    alone = traitlets.Bool(True).tag(sync=True)
+    """Whether the autoregressive run is shown at first."""
+    offer = traitlets.Bool(False).tag(sync=True)
+    """Whether an autoregressive run can be had on demand."""
     note = traitlets.Dict().tag(sync=True)
     """Why a recording is shown: the name of a sentence and what it speaks of."""
 
@@ -59,28 +68,43 @@ class Theater(Keeping, anywidget.AnyWidget):
         future: Literal["ghost", "hidden"] = "ghost",
         height: int | None = None,
         recordings: Sequence[Trace] = (),
+        autoregressive: Trace | None = None,
+        on_demand: Callable[[], None] | None = None,
     ) -> None:
-        _check(runs, recordings, future)
-        self._names = [run.header.method for run in runs]
-        self._runs = [run if isinstance(run, Trace) else _settled(run) for run in runs]
+        given = (*runs, autoregressive) if autoregressive is not None else runs
+        _check(given, recordings, future)
+        self._runs = [run if isinstance(run, Trace) else _settled(run) for run in given]
         self._recordings = [_text(recording) for recording in recordings]
-        going = {i: run for i, run in enumerate(self._runs) if not isinstance(run, Trace)}
+        self._on_demand = on_demand
         super().__init__(
-            traces=self._texts(), at=at, future=future, height=height, live=bool(going)
+            traces=self._texts() or self._recordings,
+            at=at,
+            future=future,
+            height=height,
+            live=bool(self._going()),
+            note={} if given else {"name": "liveSlow"},
+            alone=autoregressive is None,
         )
-        if going:
-            self._pump = Pump(
-                going,
-                send=lambda batches: self.send({"kind": "events", "batches": batches}),
-                late=self._show_recordings_meanwhile,
-                begun=self._show_live,
-                over=self._show_results,
-            )
-            self.on_msg(self._hear)
-            self._pump.start()
+        self.on_msg(self._hear)
+        self._follow()
 
     def __repr__(self) -> str:
-        return f"Theater({', '.join(self._names)})"
+        return f"Theater({', '.join(run.header.method for run in self._runs)})"
+
+    def add(self, run: Trace | EventSource) -> None:
+        """Shows a further run below the others; what is still going there is waited for."""
+        _check([*self._runs, run], (), self.future)
+        if self._pump:
+            self._pump.hurry()
+            self._pump.join()
+        self._runs.append(run if isinstance(run, Trace) else _settled(run))
+        self._set(traces=self._texts(), live=bool(self._going()), note={})
+        self._follow()
+
+    def fail(self, reason: str) -> None:
+        """No further run can begin: says why, and shows the recordings where nothing else is."""
+        if not self.note.get("what"):
+            self._say_failed(reason)
 
     def stop(self) -> None:
         """Asks the runs that are still going to end with what is committed."""
@@ -106,10 +130,29 @@ class Theater(Keeping, anywidget.AnyWidget):
         kind = message.get("kind")
         if kind == "stop":
             self.stop()
+        elif kind == "autoregressive" and self._on_demand:
+            self._on_demand()
         elif kind == "ready" and self._pump:
             self._pump.listens()
         elif kind == "missing" and self._pump:
             self._pump.ask(int(message.get("run", 0)), int(message.get("have", 0)))
+
+    def _going(self) -> dict[int, EventSource]:
+        return {i: run for i, run in enumerate(self._runs) if not isinstance(run, Trace)}
+
+    def _follow(self) -> None:
+        going = self._going()
+        if not going:
+            return
+        self._pump = Pump(
+            going,
+            send=lambda batches: self.send({"kind": "events", "batches": batches}),
+            late=self._show_recordings_meanwhile,
+            begun=self._show_live,
+            over=self._show_results,
+            messages=self._pump.messages if self._pump else 0,
+        )
+        self._pump.start()
 
     def _show_recordings_meanwhile(self) -> None:
         if self._recordings:
@@ -121,11 +164,18 @@ class Theater(Keeping, anywidget.AnyWidget):
 
     def _show_results(self, traces: dict[int, Trace], failure: str) -> None:
         self._runs = [traces.get(i, run) for i, run in enumerate(self._runs)]
-        if failure and self._recordings:
-            note = {"name": "liveFailed", "what": failure}
+        if failure:
+            self._say_failed(failure)
+        else:
+            self._set(traces=self._texts(), live=False, note={})
+
+    def _say_failed(self, reason: str) -> None:
+        whole = any(isinstance(run, Trace) and run.finish for run in self._runs)
+        if self._recordings and not whole:
+            note = {"name": "liveFailed", "what": reason}
             self._set(traces=self._recordings, live=False, note=note)
         else:
-            note = {"name": "liveBroken", "what": failure} if failure else {}
+            note = {"name": "liveBroken", "what": reason}
             self._set(traces=self._texts(), live=False, note=note)
 
     def _set(self, **traits: object) -> None:
@@ -141,7 +191,7 @@ class Theater(Keeping, anywidget.AnyWidget):
 
 
 def _check(runs: Sequence[object], recordings: Sequence[object], future: str) -> None:
-    if not 1 <= len(runs) <= MOST_RUNS:
+    if len(runs) > MOST_RUNS or not (runs or recordings):
         raise SettingError(f"a theater shows 1 to {MOST_RUNS} runs, not {len(runs)}")
     for run in runs:
         # Not isinstance(run, EventSource): it may ask for run.trace, which waits for the end.

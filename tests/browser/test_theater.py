@@ -477,6 +477,51 @@ def test_a_live_run_is_followed_as_it_grows(page, runs):
     assert "the run ends after 48 tokens" in sentence(page)
 
 
+def test_a_live_run_is_followed_beside_one_that_is_over(page, runs):
+    over, live = runs
+    put_theater(page, over, header_only(live), live=True)
+    send(page, batch(live, 1, 0, 60))
+    frontier = max(e.at for e in live.events[:60])
+    assert frontier < over.duration
+    assert playhead(page) == pytest.approx(frontier)
+
+
+def test_the_autoregressive_run_is_put_away_and_brought_back(page, runs):
+    put_theater(page, *runs, simulated(method="autoregressive"), alone=False)
+    named = "() => document.querySelector('.amusd-theater').getAttribute('aria-label')"
+    two, before = page.evaluate(named), playhead(page)
+    assert two == "Theater: synchronous, AMUSD"
+    page.get_by_role("button", name="Autoregressive").click()
+    assert page.evaluate(named) == f"{two}, autoregressive"
+    assert playhead(page) == before
+    focus(page)
+    press(page, "a")
+    assert page.evaluate(named) == two
+
+
+def test_the_autoregressive_run_is_asked_for_where_there_is_none(page, runs):
+    put_theater(page, *runs)
+    button = page.get_by_role("button", name="Autoregressive")
+    expect(button).to_be_hidden()
+    page.evaluate("() => mounted[0].model.set({ offer: true })")
+    button.click()
+    assert {"kind": "autoregressive"} in page.evaluate("() => mounted[0].model.sent")
+    plain = simulated(method="autoregressive")
+    three = [*texts(runs), header_only(plain)]
+    page.evaluate("(traces) => mounted[0].model.set({ traces, live: true, offer: false })", three)
+    expect(button).to_be_hidden()
+    send(page, batch(plain, 2, 0, 20))
+    assert playhead(page) == pytest.approx(max(e.at for e in plain.events[:20]))
+
+
+def test_what_is_wrong_is_said_even_where_the_runs_stay_the_same(page, runs):
+    put_theater(page, *runs, note={"name": "liveSlow"})
+    expect(page.get_by_text("RECORDING", exact=True)).to_be_visible()
+    note = {"name": "liveFailed", "what": "no room"}
+    page.evaluate("(note) => mounted[0].model.set({ note })", note)
+    expect(page.locator(".amusd-problem")).to_contain_text("failed (no room). A recording of")
+
+
 def test_events_of_the_two_sides_may_come_out_of_order(page, runs):
     live = runs[1]
     sides = [[e for e in live.events if e.side is side] for side in ev.Side]

@@ -26,7 +26,8 @@ class Model {
 window.mount = async (traits, script) => {
   const module = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const widget = (await import(module)).default;
-  const model = new Model({ at: null, future: "ghost", height: null, live: false, note: {}, ...traits });
+  const plain = { at: null, future: "ghost", height: null, alone: true, live: false, note: {}, offer: false };
+  const model = new Model({ ...plain, ...traits });
   const el = document.createElement("div");
   document.body.append(el);
   const remove = widget.render({ model, el });

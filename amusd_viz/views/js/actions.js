@@ -61,6 +61,7 @@ export function actionsOf(theater) {
       theater.stage.traces.forEach((trace) =>
         keep(`${trace.header.method}.jsonl`, new Blob([traceText(trace)], { type: "application/jsonl" })),
       ),
+    alone: () => theater.toggleAlone(),
     stop: () => theater.options.onStop?.(),
     escape: () => {
       if (theater.lit) theater.light(null);

@@ -15,6 +15,7 @@ export function makeControls(actions) {
   const race = button("race", say("word_race"), say("button_race"), actions.race);
   const toggle = (name) => button(name, say(`word_${name}`), say(`button_${name}`), actions[name]);
   const [predict, details, present, stop] = ["predict", "details", "present", "stop"].map(toggle);
+  const alone = toggle("alone");
   const question = element("span", "amusd-question", { role: "status" });
   const reveal = button("reveal", say("word_reveal"), say("button_reveal"), actions.next);
   const controls = element("div", "amusd-controls", { role: "toolbar", "aria-label": say("controls") }, [
@@ -30,15 +31,16 @@ export function makeControls(actions) {
       race,
     ]),
     element("span", "amusd-space"),
-    element("span", "amusd-group", {}, [stop, predict, details, present]),
+    element("span", "amusd-group", {}, [stop, alone, predict, details, present]),
     element("div", "amusd-ask", {}, [question, reveal]),
   ]);
-  const parts = { play, speed, race, predict, details, present, stop, question, reveal };
+  const parts = { play, speed, race, alone, predict, details, present, stop, question, reveal };
   return { controls, update: (theater) => showControls(parts, theater) };
 }
 
-function showControls(parts, { player, view, panel, presenting, drawing, live }) {
-  const { play, speed, race, predict, details, present, stop, question, reveal } = parts;
+function showControls(parts, theater) {
+  const { player, view, panel, presenting, drawing, live } = theater;
+  const { play, speed, race, alone, predict, details, present, stop, question, reveal } = parts;
   const name = player.playing ? "pause" : "play";
   if (play.dataset.shows !== name) {
     play.dataset.shows = name;
@@ -51,6 +53,9 @@ function showControls(parts, { player, view, panel, presenting, drawing, live })
   press(details, !panel.panel.hidden);
   press(present, Boolean(presenting));
   stop.hidden = !live;
+  alone.hidden = !theater.canToggleAlone;
+  alone.title = say(theater.hasAlone ? "button_alone" : "button_aloneDemand");
+  press(alone, theater.hasAlone && theater.alone);
   reveal.hidden = question.hidden = !drawing.question;
   setText(question, drawing.question);
 }

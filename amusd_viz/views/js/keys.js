@@ -22,6 +22,7 @@ const PLAIN = {
   d: "details",
   h: "predict",
   k: "key",
+  a: "alone",
   Escape: "escape",
 };
 const SHIFTED = {

@@ -216,6 +216,7 @@ const SENTENCES = {
   word_predict: "Predict",
   word_reveal: "Reveal",
   word_stop: "Stop the run",
+  word_alone: "Autoregressive",
   word_svg: "SVG",
   word_png: "PNG",
   word_trace: "Trace",
@@ -223,6 +224,8 @@ const SENTENCES = {
   button_present: "Present: fill the tab (P)",
   button_predict: "Hide everything right of the playhead, and ask what happens next (H)",
   button_reveal: "Show what happens next",
+  button_alone: "Show the autoregressive run, or put it away (A)",
+  button_aloneDemand: "Decode this prompt by the target alone too (A)",
   button_stop: "Ask the run to end with what is committed",
   button_svg: "Save this picture as SVG",
   button_png: "Save this picture as PNG",
@@ -231,7 +234,7 @@ const SENTENCES = {
   button_zoomOut: "Zoom time out (ctrl+wheel)",
   option_spaces: "show spaces",
   option_key: "show the key (K)",
-  keys: "Keys: → ← next beat and back, shift+→ every event, R and shift+R rollbacks, space plays, + and - speed, Home and End, 1 2 3 pin a run, [ ] tokens, Enter pins a card, H hides the future, K the key, P presents, D details, Esc closes.",
+  keys: "Keys: → ← next beat and back, shift+→ every event, R and shift+R rollbacks, space plays, + and - speed, Home and End, 1 2 3 pin a run, [ ] tokens, Enter pins a card, H hides the future, K the key, A the autoregressive run, P presents, D details, Esc closes.",
   ask_heard: "Next: what will the draft do when it hears?",
   ask_judging: "Next: how many of the {count} proposals will be accepted?",
   ask_anything: "Next: what happens now?",
@@ -246,10 +249,17 @@ const SENTENCES = {
   // live
   live: "LIVE",
   recording: "RECORDING",
-  liveFailed: "The live run failed ({what}). Its recording is shown instead.",
+  liveFailed: "The live run failed ({what}). A recording of “{prompt}” is shown instead.",
   liveBroken: "The live run failed ({what}). What it did until then is shown.",
-  liveSlow: "The live run has not started yet. A recording is shown meanwhile.",
+  liveSlow: "The live run has not started yet. A recording of “{prompt}” is shown meanwhile.",
   lost: "The connection to the run is lost. What arrived until then is shown.",
+
+  // code to copy
+  code: "Python code",
+  word_copy: "Copy",
+  button_copy: "Copy this code",
+  copied: "Copied.",
+  selected: "Selected: press Ctrl+C to copy.",
 
   // problems
   tooBig: "{name} has {size} MB; a trace of that size cannot be opened here.",

@@ -21,6 +21,18 @@ export function grow(stage, place, events) {
   return { ...stage, traces: stage.traces.with(place, trace), runs, end: endOf(runs), layouts: new Map() };
 }
 
+// How far the runs that are still going have come; where none is, the end.
+export function frontierOf({ runs, end }) {
+  const going = runs.filter((run) => !run.finished && !run.failures.some((each) => each.side === "target"));
+  return going.length ? endOf(going) : end;
+}
+
+// Traces without the autoregressive ones, unless there is nothing else.
+export function speculative(traces) {
+  const some = traces.filter(({ header }) => header.method !== "autoregressive");
+  return some.length ? some : traces;
+}
+
 function endOf(runs) {
   return Math.max(0, ...runs.map((run) => run.end));
 }

@@ -9,11 +9,12 @@ import { acceptDrops } from "./files.js";
 import { actionOf, belongsToControl } from "./keys.js";
 import { Arrivals } from "./live.js";
 import { customProperties, FONT } from "./palette.js";
+import { shown } from "./measure.js";
 import { makePanel } from "./panel.js";
 import { patch } from "./patch.js";
 import { Player } from "./player.js";
 import { scene } from "./scene.js";
-import { grow, makeStage } from "./stage.js";
+import { frontierOf, grow, makeStage, speculative } from "./stage.js";
 import { say } from "./sentences.js";
 import { isDark, watchTheme } from "./theme.js";
 
@@ -22,7 +23,7 @@ const DROP_MS = 180;
 
 export class Theater {
   // host: an element of the page. traces: texts of trace files.
-  // options: {at, future, height, live, note, onStop, onMissing}
+  // options: {at, future, height, alone, offer, live, note, onStop, onMissing, onAlone}
   constructor(host, traces, options = {}) {
     this.host = host;
     this.options = options;
@@ -42,6 +43,8 @@ export class Theater {
     this.lit = null;
     this.pinned = false;
     this.following = false;
+    this.alone = options.alone ?? true;
+    this.offer = options.offer ?? false;
     this.build();
     this.show(traces, { at: options.at ?? null, live: options.live ?? false, note: options.note ?? null });
     this.observe();
@@ -88,7 +91,7 @@ export class Theater {
     });
     acceptDrops(
       this.root,
-      (texts) => this.show(texts, { at: null }),
+      (texts) => this.show(texts, { at: null, offer: false }),
       (sentence) => this.complain(sentence),
     );
   }
@@ -96,9 +99,14 @@ export class Theater {
   // -- what is shown -------------------------------------------------------------------------
 
   // Puts traces on the stage. `at`: where to go, otherwise the playhead stays. `note`: {name, what}.
-  show(traces, { at = undefined, live = false, note = null } = {}) {
+  // `offer`: whether an autoregressive run can be asked for.
+  show(traces, { at = undefined, live = false, note = null, offer = this.offer } = {}) {
     try {
-      const stage = makeStage(traces, { settled: !live });
+      const every = makeStage(traces, { settled: !live });
+      this.traces = every.traces;
+      this.offer = offer;
+      // Batches name a run by its place among all: while one is live, all are on the stage.
+      const stage = live || this.alone ? every : makeStage(speculative(this.traces));
       this.arrivals.forget();
       this.live = live;
       this.view.badge = note ? say("recording") : live ? say("live") : "";
@@ -106,11 +114,29 @@ export class Theater {
       if (live) this.follow(true);
       else if (at !== undefined)
         this.player.jump(momentOf(stage.runs, at) ?? momentOf(stage.runs, null), "open");
-      this.complain(note ? say(note.name, note) : "");
+      const prompt = shown(stage.runs[0]?.header.prompt ?? "", 80);
+      this.complain(note ? say(note.name, { ...note, prompt }) : "");
     } catch (error) {
       this.complain(error.message);
       if (!this.stage) this.setStage(makeStage([]));
     }
+  }
+
+  get hasAlone() {
+    return this.traces.some(({ header }) => header.method === "autoregressive");
+  }
+
+  get canToggleAlone() {
+    if (this.live) return false;
+    return this.hasAlone ? speculative(this.traces).length < this.traces.length : this.offer;
+  }
+
+  // Puts the autoregressive run away, or shows it; asks for it where there is none yet.
+  toggleAlone() {
+    if (!this.canToggleAlone) return;
+    this.alone = this.hasAlone ? !this.alone : true;
+    if (!this.hasAlone) this.options.onAlone?.();
+    else this.setStage(makeStage(this.alone ? this.traces : speculative(this.traces)));
   }
 
   // Batches of live runs: [{run, from, lines}]. Drawn once a frame, however many come: a busy page
@@ -141,14 +167,14 @@ export class Theater {
       "aria-label",
       say("theater", { runs: stage.runs.map((run) => run.label).join(", ") }),
     );
-    if (this.following) this.player.move(stage.end, "live");
+    if (this.following) this.player.move(frontierOf(stage), "live");
     else this.draw();
   }
 
   // A live run is followed until someone moves the playhead, and again from the End key on.
   follow(on) {
     this.following = on && this.live;
-    if (this.following) this.player.move(this.stage.end, "live");
+    if (this.following) this.player.move(frontierOf(this.stage), "live");
   }
 
   complain(sentence) {
