@@ -29,6 +29,8 @@ def test_the_first_notebook_decodes_and_is_seen(open_notebook, tmp_path) -> None
     assert theaters.count() == 2
     live.scroll_into_view_if_needed()
     assert live.get_by_text("MEASURED").is_visible()
+    live.focus()
+    page.keyboard.press("Home")
     before, start = picture(live), playhead(live)
     live.get_by_role("button", name="Next step").click()
     stepped = picture(live)

@@ -1,0 +1,51 @@
+"""One proposal of every fate, and the moment at which its fate becomes known."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from amusd_viz import events as ev
+from amusd_viz import recording
+from amusd_viz.protocol.messages import Fate
+from amusd_viz.trace import Trace
+
+sys.path.append(str(Path(__file__).with_name("js")))
+
+from simulated import simulated
+
+
+class Fated(NamedTuple):
+    trace: Trace
+    branch: int
+    position: int
+    t: int
+    """ns"""
+
+
+def one_of_each() -> dict[Fate, Fated]:
+    """From a recorded run where it has that fate, otherwise from a simulated one."""
+    runs = [recording("sky-amusd"), simulated(agreement=0.6, seed=2), simulated(latency=30)]
+    found: dict[Fate, Fated] = {}
+    for trace in runs:
+        for fate, fated in _all(trace):
+            if fate not in found and _still_believed(fated):
+                found[fate] = fated
+    return {fate: found[fate] for fate in Fate}
+
+
+def _all(trace: Trace) -> Iterator[tuple[Fate, Fated]]:
+    for event in trace.events:
+        if isinstance(event, ev.Dropped):
+            yield event.fate, Fated(trace, event.branch, event.position, event.t)
+        elif isinstance(event, ev.Verified) and event.accepted:
+            yield Fate.ACCEPTED, Fated(trace, event.branch, event.position, event.end)
+
+
+def _still_believed(fated: Fated) -> bool:
+    """Whether the draft has not taken the proposal back yet, so that its row shows it."""
+    return not any(
+        r.branch == fated.branch + 1 and r.t <= fated.t for r in fated.trace.of(ev.RolledBack)
+    )
