@@ -62,7 +62,7 @@ def test_page_holds_its_traces_as_data_and_gives_them_back():
     data = [text for attrs, text in found.scripts if attrs.get("type") == "application/json"]
     given = json.loads(data[0])
     assert [Trace.loads(text) for text in given["traces"]] == traces
-    assert given["options"] == {"at": "rollback 2"}
+    assert given["options"] == {"at": "rollback 2", "alone": True}
     assert "img" not in found.tags
     assert len(found.scripts) == 3
 
