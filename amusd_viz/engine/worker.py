@@ -64,25 +64,24 @@ def _settle_on(device: Device) -> None:
 def _serve(birth: Birth) -> None:
     import torch
 
-    from amusd_viz.models.loading import load_model, native_dtype, parameter_count
-    from amusd_viz.models.packed import can_pack, pack_linears
+    from amusd_viz.models.kernels import load
 
     torch.set_num_threads(birth.device.threads)
     torch.set_grad_enabled(False)
-    place = birth.device.torch_name
-    dtype = birth.dtype or native_dtype(place)
-    model = load_model(birth.source, place, dtype)
-    parameters = parameter_count(model)
-    packed = birth.side is ev.Side.TARGET and can_pack(model)
-    if packed:
-        pack_linears(model, birth.rows)
+    loaded = load(
+        birth.source,
+        birth.device.torch_name,
+        birth.dtype,
+        rows=birth.rows if birth.side is ev.Side.TARGET else None,
+        threads=birth.device.threads,
+    )
     on_gpu = birth.device.gpu is not None
     _report(
         birth,
         Ready(
-            dtype="bf16" if birth.source.bits else dtype,
-            kernel="packed" if packed else "eager",
-            parameters=parameters,
+            dtype=loaded.dtype,
+            kernel=loaded.kernel,
+            parameters=loaded.parameters,
             gpu_name=torch.cuda.get_device_name(birth.device.gpu) if on_gpu else "",
             capability="" if on_gpu else torch.backends.cpu.get_cpu_capability(),
         ),
@@ -92,18 +91,15 @@ def _serve(birth: Birth) -> None:
         order = birth.orders.recv()
         if order is None:
             return
-        lm = _fitting(lm, model, order, birth)
+        lm = _fitting(lm, loaded, order)
         _play(birth, lm, order)
 
 
-def _fitting(lm: Any, model: Any, order: RunOrder, birth: Birth) -> Any:
+def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
     """The model with a cache of the run's length; the one of the last run if it fits exactly."""
-    from amusd_viz.models.causal_lm import CausalLM
-
     if lm is not None and lm.cache_length == order.cache_length:
         return lm
-    rows = birth.rows if birth.side is ev.Side.TARGET else None
-    return CausalLM(model, order.cache_length, rows)
+    return loaded.with_cache(order.cache_length)
 
 
 def _play(birth: Birth, lm: Any, order: RunOrder) -> None:

@@ -78,15 +78,12 @@ def measure_agreement(
     prompts: Sequence[str] = PROMPTS,
 ) -> Agreement:
     """Decodes ``prompts`` with the target and compares the draft's choices."""
-    import torch
+    from amusd_viz.models.kernels import load
 
-    from amusd_viz.models.causal_lm import CausalLM
-    from amusd_viz.models.loading import load_model, native_dtype
-
-    dtype = dtype or native_dtype("cpu")
     texts = Tokens(pair.target.folder)
-    target = CausalLM(load_model(pair.target, "cpu", dtype), cache_length=512)
-    draft = load_model(pair.draft, "cpu", dtype)
+    target_model = load(pair.target, dtype=dtype)
+    target = target_model.with_cache(512)
+    draft = load(pair.draft, dtype=dtype).with_cache(512)
     agreed = total = 0
     for prompt in track(prompts, description=f"Agreement of {pair.name}"):
         ids = texts.encode(prompt)
@@ -94,16 +91,16 @@ def measure_agreement(
         while len(output) < tokens and output[-1] not in texts.end_tokens:
             row = target.logits_after([*ids, *output])[0]
             output.append(int(row[: texts.vocabulary].argmax()))
-        with torch.inference_mode():
-            logits = draft(torch.tensor([ids + output[:-1]])).logits[0, len(ids) - 1 :]
-        agreed += int((logits[:, : texts.vocabulary].argmax(-1) == torch.tensor(output)).sum())
+        draft.reset()
+        rows = draft.logits_after(ids, output[:-1])[:, : texts.vocabulary]
+        agreed += sum(a == b for a, b in zip(rows.argmax(-1).tolist(), output, strict=True))
         total += len(output)
     return Agreement(
         pair=pair.name,
         agreed=agreed,
         tokens=total,
         prompts=len(prompts),
-        dtype=dtype,
+        dtype=target_model.dtype,
         torch=version("torch"),
         measured=datetime.now(UTC).date().isoformat(),
     )

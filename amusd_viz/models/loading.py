@@ -12,24 +12,17 @@ from amusd_viz.models.twin import make_twin
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "fp16": torch.float16}
 
 
-def native_dtype(device: str) -> str:
-    """``bf16`` where the device computes it natively, else ``fp32``."""
-    if device.startswith("cuda"):
-        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16" if native else "fp32"
-
-
-def load_model(source: ModelSource, device: str, dtype: str) -> torch.nn.Module:
-    """Loads a model for inference.
+def read_model(source: ModelSource, device: str, dtype: str) -> torch.nn.Module:
+    """Reads the weights of a model as they are, for inference.
 
     Args:
-        source: where it is, and whether it is rounded to a few bits.
+        source: where it is.
         device: as torch names it.
-        dtype: ``"bf16"``, ``"fp32"`` or ``"fp16"``; a twin computes in bf16 in any case.
+        dtype: ``"bf16"``, ``"fp32"`` or ``"fp16"``.
 
     Raises:
         ModelError: the weights cannot be read, or the model does not attend to all it has read.
+        SettingError: an unknown dtype.
     """
     from transformers import AutoModelForCausalLM
 
@@ -37,15 +30,23 @@ def load_model(source: ModelSource, device: str, dtype: str) -> torch.nn.Module:
         raise SettingError(f"dtype {dtype!r} is unknown; use one of {', '.join(DTYPES)}")
     with quiet_transformers():
         try:
-            model = AutoModelForCausalLM.from_pretrained(
-                source.folder, dtype=torch.float32 if source.bits else DTYPES[dtype]
-            )
+            model = AutoModelForCausalLM.from_pretrained(source.folder, dtype=DTYPES[dtype])
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ModelError(f"{source.name} cannot be loaded: {reason[:300]}") from None
     _check_attention(source.name, model)
-    model = model.to(device).eval().requires_grad_(False)
-    return make_twin(model, source.bits) if source.bits else model
+    return model.to(device).eval().requires_grad_(False)
+
+
+def load_model(source: ModelSource, device: str, dtype: str) -> torch.nn.Module:
+    """Reads a model and, if its source says so, rounds it to a few bits (which compute in bf16).
+
+    Raises:
+        ModelError, PairError, SettingError: as :func:`read_model`; a layer no twin can be made of.
+    """
+    if not source.bits:
+        return read_model(source, device, dtype)
+    return make_twin(read_model(source, device, "fp32"), source.bits)
 
 
 def _check_attention(name: str, model: torch.nn.Module) -> None:

@@ -1,0 +1,155 @@
+"""Compiles ``llama.c`` for this processor once, keeps the result in the cache, and loads it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache as remembered
+from pathlib import Path
+
+from amusd_viz.paths import cache, cached
+
+SOURCE = Path(__file__).with_name("llama.c")
+FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
+
+_pointer, _int = ctypes.c_void_p, ctypes.c_int32
+
+
+class Matrix(ctypes.Structure):
+    """``matrix`` of llama.c."""
+
+    _fields_ = [
+        ("kind", _int),
+        ("parts", _int),
+        ("out", _int),
+        ("columns", _int),
+        ("weights", _pointer),
+        ("scales", _pointer),
+        ("least", _pointer),
+        ("bias", _pointer),
+    ]
+
+
+class Layer(ctypes.Structure):
+    """``layer`` of llama.c."""
+
+    _fields_ = [
+        ("qkv", Matrix),
+        ("o", Matrix),
+        ("gate_up", Matrix),
+        ("down", Matrix),
+        ("attention_norm", _pointer),
+        ("mlp_norm", _pointer),
+        ("keys", _pointer),
+        ("values", _pointer),
+    ]
+
+
+class Model(ctypes.Structure):
+    """``model`` of llama.c."""
+
+    _fields_ = [
+        ("layers", _int),
+        ("hidden", _int),
+        ("heads", _int),
+        ("kv_heads", _int),
+        ("head_size", _int),
+        ("inner", _int),
+        ("slots", _int),
+        ("threads", _int),
+        ("epsilon", ctypes.c_float),
+        ("layer", ctypes.POINTER(Layer)),
+        ("norm", _pointer),
+        ("head", Matrix),
+        ("cosines", _pointer),
+        ("sines", _pointer),
+    ]
+
+
+@remembered
+def library() -> ctypes.CDLL | None:
+    """The compiled forward pass, or ``None`` where it cannot be had.
+
+    It needs a C compiler (gcc or clang) and a processor with AVX2. ``AMUSD_VIZ_NATIVE=0`` does
+    without it. Compiling takes about two seconds, once for a processor and version of the source.
+    """
+    if os.environ.get("AMUSD_VIZ_NATIVE") == "0" or not _has_avx2():
+        return None
+    name = f"llama-{_fingerprint()}.so"
+    file = cached("kernels", name) or _compiled(cache("kernels", name))
+    if file is None:
+        return None
+    try:
+        loaded = ctypes.CDLL(str(file))
+    except OSError:
+        return None
+    loaded.forward.restype = ctypes.c_int
+    loaded.forward.argtypes = [
+        ctypes.POINTER(Model),
+        ctypes.c_int,
+        _pointer,
+        _pointer,
+        _pointer,
+        ctypes.c_int,
+        ctypes.c_int,
+        _pointer,
+    ]
+    loaded.move_slot.restype = None
+    loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
+    return loaded
+
+
+def can_build() -> bool:
+    """Whether the compiled forward pass is there, or could be made."""
+    return library() is not None
+
+
+def _has_avx2() -> bool:
+    flags = _processor_flags()
+    return {"avx2", "fma", "f16c"} <= flags
+
+
+@remembered
+def _processor_flags() -> frozenset[str]:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("flags"):
+                    return frozenset(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def _fingerprint() -> str:
+    """Changes with the source, the flags and the processor."""
+    facts = (SOURCE.read_bytes(), *FLAGS, platform.machine(), *sorted(_processor_flags()))
+    digest = hashlib.sha256()
+    for fact in facts:
+        digest.update(fact if isinstance(fact, bytes) else fact.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _compiled(file: Path) -> Path | None:
+    """Compiles into a scratch file and publishes it at once: two workers may do it together."""
+    compiler = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+    if compiler is None:
+        return None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
+            made = Path(scratch) / file.name
+            command = [compiler, *FLAGS, "-o", str(made), str(SOURCE), "-lm"]
+            done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+            if done.returncode:
+                return None
+            made.rename(file)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return file

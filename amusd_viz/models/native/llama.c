@@ -1,0 +1,526 @@
+/* One forward pass of a Llama-shaped model on a CPU with AVX2.
+ *
+ * Every row of a window is computed by the same operations in the same order, however many rows
+ * there are, whatever the number of threads: the logits of a token do not depend, to the last bit,
+ * on the window it was verified in. That is what makes speculative decoding exact in any precision,
+ * and lets plain decoding run in its fastest shape, one row, with the numbers of a verification.
+ *
+ * Weights are stored in 32, 16, 8 or 4 bits; all sums are made in 32-bit floats, and activations
+ * meet 8- and 4-bit weights as integers of one byte, or two for more exactness, that share a scale
+ * in groups of 32.
+ *
+ * Shapes: rows x width, row-major. The KV cache of a layer holds keys as (kv head, size, slot), so
+ * that scores are made for eight slots at once, and values as (kv head, slot, size).
+ */
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALWAYS static inline __attribute__((always_inline))
+#define PANEL 16 /* outputs whose float weights lie side by side */
+#define GROUP 32 /* columns that share a scale */
+#define LARGEST (127 * 128) /* of an input's integers */
+#define TILE 4   /* rows that share one reading of the weights */
+
+enum kind { F32, BF16, Q8, Q4 };
+
+typedef struct {
+    int32_t kind, parts, out, in; /* parts: Q8, Q4: bytes used of each number of the input */
+    const void *weights;   /* F32, BF16: (out / 16, in, 16); Q8: (out / 8, in / 4, 8, 4);
+                              Q4: (out / 8, in / 8, 8, 4), of eight columns the first four low */
+    const void *scales;    /* Q8: float (out); Q4: fp16 (out / 8, groups, 8) */
+    const uint16_t *least; /* Q4: fp16 (out / 8, groups, 8): the value of level 0 */
+    const float *bias;     /* (out) or NULL */
+} matrix;
+
+typedef struct {
+    matrix qkv, o, gate_up, down;
+    const float *attention_norm, *mlp_norm;
+    float *keys, *values;
+} layer;
+
+typedef struct {
+    int32_t layers, hidden, heads, kv_heads, head_size, inner, slots, threads;
+    float epsilon;
+    const layer *layer;
+    const float *norm;
+    matrix head;
+    const float *cosines, *sines; /* (positions, head_size) */
+} model;
+
+/* The input of a matrix as integers: value = (128 high + low) * scale of its group. */
+typedef struct {
+    int8_t *numbers;     /* (rows, groups, 2, 32): high parts, low parts */
+    float *scale, *sums; /* (rows, groups) */
+} quantised;
+
+ALWAYS float sum8(__m256 v) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
+}
+
+ALWAYS __m256 load_bf16(const uint16_t *from) {
+    __m128i halves = _mm_loadu_si128((const __m128i *)from);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+ALWAYS __m256 load_fp16(const uint16_t *from) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+}
+
+ALWAYS __m256i four_bytes(const int8_t *from) {
+    int32_t four;
+    memcpy(&four, from, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+
+/* exp(x) to about two units in the last place (Cephes' polynomial). */
+ALWAYS __m256 exp8(__m256 x) {
+    x = _mm256_min_ps(_mm256_max_ps(x, _mm256_set1_ps(-87.3f)), _mm256_set1_ps(88.3f));
+    __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504088896341f)),
+                               _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), x);
+    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+    __m256 p = _mm256_set1_ps(1.9875691500e-4f);
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507e-3f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073e-3f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894e-2f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1f));
+    p = _mm256_add_ps(_mm256_fmadd_ps(p, _mm256_mul_ps(r, r), r), _mm256_set1_ps(1.0f));
+    __m256i power = _mm256_slli_epi32(
+        _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(p, _mm256_castsi256_ps(power));
+}
+
+/* ---- matrix products ------------------------------------------------------------------------ */
+
+ALWAYS __m256 load_weights(enum kind kind, const void *weights, size_t at) {
+    return kind == F32 ? _mm256_loadu_ps((const float *)weights + at)
+                       : load_bf16((const uint16_t *)weights + at);
+}
+
+/* Memory is read ahead by one tile; the processor itself would stop at the end of a page. */
+ALWAYS void prefetch(enum kind kind, const void *weights, size_t at) {
+    _mm_prefetch((const char *)weights + at * (kind == F32 ? 4 : 2), _MM_HINT_T0);
+}
+
+/* `rows` x (`panels` x 16) outputs; both are constants where this is inlined. */
+ALWAYS void float_tile(enum kind kind, int rows, int panels, const matrix *m, int panel,
+                       const float *x, float *y) {
+    __m256 sum[8][2];
+    const size_t in = m->in, size = in * PANEL, first = panel * size;
+    for (int i = 0; i < rows * panels; i++) sum[i][0] = sum[i][1] = _mm256_setzero_ps();
+    for (size_t k = 0; k < in; k++)
+        for (int p = 0; p < panels; p++) {
+            const size_t at = first + p * size + k * PANEL;
+            prefetch(kind, m->weights, at + panels * size);
+            const __m256 w0 = load_weights(kind, m->weights, at);
+            const __m256 w1 = load_weights(kind, m->weights, at + 8);
+            for (int r = 0; r < rows; r++) {
+                const __m256 value = _mm256_broadcast_ss(x + r * in + k);
+                sum[r * panels + p][0] = _mm256_fmadd_ps(w0, value, sum[r * panels + p][0]);
+                sum[r * panels + p][1] = _mm256_fmadd_ps(w1, value, sum[r * panels + p][1]);
+            }
+        }
+    for (int r = 0; r < rows; r++)
+        for (int p = 0; p < panels; p++)
+            for (int half = 0; half < 2; half++) {
+                const int at = (panel + p) * PANEL + 8 * half;
+                __m256 v = sum[r * panels + p][half];
+                if (m->bias) v = _mm256_add_ps(v, _mm256_loadu_ps(m->bias + at));
+                _mm256_storeu_ps(y + (size_t)r * m->out + at, v);
+            }
+}
+
+ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, const float *x,
+                       float *y) {
+    for (int r = 0; r < rows;) {
+        const float *from = x + (size_t)r * m->in;
+        float *to = y + (size_t)r * m->out;
+        /* Heights are constants for the compiler. Up to six rows fit the registers. */
+        switch (rows - r) {
+        case 1: float_tile(kind, 1, 1, m, panel, from, to); r += 1; break;
+        case 2: float_tile(kind, 2, 1, m, panel, from, to); r += 2; break;
+        case 3: float_tile(kind, 3, 1, m, panel, from, to); r += 3; break;
+        case 5: float_tile(kind, 5, 1, m, panel, from, to); r += 5; break;
+        case 6: float_tile(kind, 6, 1, m, panel, from, to); r += 6; break;
+        default: float_tile(kind, TILE, 1, m, panel, from, to); r += TILE;
+        }
+    }
+}
+
+ALWAYS void float_product(enum kind kind, const matrix *m, int rows, const float *x, float *y,
+                          int threads) {
+    const int panels = m->out / PANEL, pairs = rows == 1 ? panels / 2 : 0;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int i = 0; i < pairs; i++) float_tile(kind, 1, 2, m, 2 * i, x, y);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int i = 2 * pairs; i < panels; i++) float_rows(kind, m, i, rows, x, y);
+}
+
+ALWAYS __m256i with_parts(int parts, __m256i high, __m256i low) {
+    if (parts == 1) return _mm256_madd_epi16(high, _mm256_set1_epi16(128));
+    return _mm256_add_epi32(_mm256_madd_epi16(high, _mm256_set1_epi16(128)),
+                            _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
+}
+
+/* Sums of products of a group's levels, 0..15, with the input, for eight outputs. */
+ALWAYS __m256i group_q4(int parts, const __m256i levels[8], const int8_t *x) {
+    __m256i high = _mm256_setzero_si256(), low = high; /* 8 x 2 x 15 x 127 still fits 16 bits */
+    for (int i = 0; i < 8; i++) {
+        high = _mm256_add_epi16(high, _mm256_maddubs_epi16(levels[i], four_bytes(x + 4 * i)));
+        if (parts == 2)
+            low = _mm256_add_epi16(low, _mm256_maddubs_epi16(levels[i], four_bytes(x + 32 + 4 * i)));
+    }
+    return with_parts(parts, high, low);
+}
+
+/* The same for weights of -127..127; their products must be widened one by one. */
+ALWAYS __m256i group_q8(int parts, const __m256i weights[8], const int8_t *x) {
+    __m256i sum = _mm256_setzero_si256();
+    for (int i = 0; i < 8; i++) {
+        const __m256i w = weights[i], size = _mm256_abs_epi8(w);
+        const __m256i high = _mm256_sign_epi8(four_bytes(x + 4 * i), w);
+        const __m256i low = parts == 2 ? _mm256_sign_epi8(four_bytes(x + 32 + 4 * i), w) : w;
+        sum = _mm256_add_epi32(sum, with_parts(parts, _mm256_maddubs_epi16(size, high),
+                                               _mm256_maddubs_epi16(size, low)));
+    }
+    return sum;
+}
+
+/* `rows` x 8 outputs of a matrix in 8 or 4 bits, from output 8 * `block`. */
+ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, int block, const quantised *x,
+                         int first, float *y) {
+    const size_t in = m->in, groups = in / GROUP;
+    __m256 sum[TILE];
+    for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_ps();
+    for (size_t g = 0; g < groups; g++) {
+        const size_t at = block * groups + g;
+        const char *from = (const char *)m->weights + at * (kind == Q4 ? 128 : 256);
+        __m256i weights[8];
+        __m256 scale, least;
+        _mm_prefetch(from + 2048, _MM_HINT_T0);
+        _mm_prefetch(from + 2112, _MM_HINT_T0);
+        if (kind == Q4) {
+            const __m256i low = _mm256_set1_epi8(15);
+            for (int i = 0; i < 4; i++) {
+                const __m256i bytes = _mm256_loadu_si256((const __m256i *)(from + 32 * i));
+                weights[2 * i] = _mm256_and_si256(bytes, low);
+                weights[2 * i + 1] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
+            }
+            scale = load_fp16((const uint16_t *)m->scales + at * 8);
+            least = load_fp16(m->least + at * 8);
+        } else {
+            _mm_prefetch(from + 2176, _MM_HINT_T0);
+            _mm_prefetch(from + 2240, _MM_HINT_T0);
+            for (int i = 0; i < 8; i++)
+                weights[i] = _mm256_loadu_si256((const __m256i *)(from + 32 * i));
+        }
+        for (int r = 0; r < rows; r++) {
+            const size_t of = (first + r) * groups + g;
+            const int8_t *numbers = x->numbers + of * 2 * GROUP;
+            const __m256i s = kind == Q4 ? group_q4(parts, weights, numbers) : group_q8(parts, weights, numbers);
+            __m256 factor = _mm256_broadcast_ss(x->scale + of);
+            if (kind == Q4) {
+                factor = _mm256_mul_ps(factor, scale);
+                sum[r] = _mm256_fmadd_ps(least, _mm256_broadcast_ss(x->sums + of), sum[r]);
+            }
+            sum[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(s), factor, sum[r]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        __m256 v = sum[r];
+        if (kind == Q8)
+            v = _mm256_mul_ps(v, _mm256_loadu_ps((const float *)m->scales + 8 * block));
+        if (m->bias) v = _mm256_add_ps(v, _mm256_loadu_ps(m->bias + 8 * block));
+        _mm256_storeu_ps(y + (size_t)r * m->out + 8 * block, v);
+    }
+}
+
+ALWAYS void low_bit_product(enum kind kind, int parts, const matrix *m, int rows, const quantised *x, float *y,
+                            int threads) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int block = 0; block < m->out / 8; block++) {
+        int r = 0;
+        for (; r + TILE <= rows; r += TILE)
+            low_bit_tile(kind, parts, TILE, m, block, x, r, y + (size_t)r * m->out);
+        for (; r + 2 <= rows; r += 2)
+            low_bit_tile(kind, parts, 2, m, block, x, r, y + (size_t)r * m->out);
+        if (r < rows) low_bit_tile(kind, parts, 1, m, block, x, r, y + (size_t)r * m->out);
+    }
+}
+
+/* The 32 floats of a group as integers up to 127 * 128. */
+ALWAYS void quantise_group(const float *from, int8_t *to, float *scale, float *sum) {
+    __m256 v[4], most = _mm256_setzero_ps(), total = _mm256_setzero_ps();
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_loadu_ps(from + 8 * i);
+        most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v[i]));
+        total = _mm256_add_ps(total, v[i]);
+    }
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    const float largest = _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
+    const __m256 inverse = _mm256_set1_ps(largest > 0 ? LARGEST / largest : 0);
+    __m128i high[4], low[4];
+    for (int i = 0; i < 4; i++) {
+        const __m256i n = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
+        const __m256i h = _mm256_srai_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(64)), 7);
+        const __m256i l = _mm256_sub_epi32(n, _mm256_slli_epi32(h, 7));
+        high[i] = _mm_packs_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
+        low[i] = _mm_packs_epi32(_mm256_castsi256_si128(l), _mm256_extracti128_si256(l, 1));
+    }
+    __m128i *parts = (__m128i *)to;
+    _mm_storeu_si128(parts, _mm_packs_epi16(high[0], high[1]));
+    _mm_storeu_si128(parts + 1, _mm_packs_epi16(high[2], high[3]));
+    _mm_storeu_si128(parts + 2, _mm_packs_epi16(low[0], low[1]));
+    _mm_storeu_si128(parts + 3, _mm_packs_epi16(low[2], low[3]));
+    *scale = largest / LARGEST;
+    *sum = sum8(total);
+}
+
+static void quantise(const float *x, int rows, int in, quantised *q) {
+    for (size_t g = 0; g < (size_t)rows * in / GROUP; g++)
+        quantise_group(x + g * GROUP, q->numbers + g * 2 * GROUP, q->scale + g, q->sums + g);
+}
+
+/* y = x times the transposed matrix: (rows, in) -> (rows, out). */
+static void multiply(const matrix *m, int rows, const float *x, float *y, quantised *q,
+                     int threads) {
+    switch (m->kind) {
+    case F32: float_product(F32, m, rows, x, y, threads); return;
+    case BF16: float_product(BF16, m, rows, x, y, threads); return;
+    case Q8:
+        quantise(x, rows, m->in, q);
+        if (m->parts == 1) low_bit_product(Q8, 1, m, rows, q, y, threads);
+        else low_bit_product(Q8, 2, m, rows, q, y, threads);
+        return;
+    case Q4:
+        quantise(x, rows, m->in, q);
+        if (m->parts == 1) low_bit_product(Q4, 1, m, rows, q, y, threads);
+        else low_bit_product(Q4, 2, m, rows, q, y, threads);
+    }
+}
+
+/* ---- between the products ------------------------------------------------------------------- */
+
+static void rms_norm(const float *x, const float *weight, int width, float epsilon, float *y) {
+    __m256 squares = _mm256_setzero_ps();
+    for (int i = 0; i < width; i += 8) {
+        const __m256 v = _mm256_loadu_ps(x + i);
+        squares = _mm256_fmadd_ps(v, v, squares);
+    }
+    const __m256 scale = _mm256_set1_ps(1 / sqrtf(sum8(squares) / width + epsilon));
+    for (int i = 0; i < width; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(weight + i),
+                                              _mm256_mul_ps(_mm256_loadu_ps(x + i), scale)));
+}
+
+/* gate_up is (rows, 2 inner), gates first; the product goes to (rows, inner). */
+static void gated(const float *gate_up, int rows, int inner, float *y) {
+    const __m256 one = _mm256_set1_ps(1);
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < inner; i += 8) {
+            const float *gate = gate_up + (size_t)r * 2 * inner + i;
+            const __m256 g = _mm256_loadu_ps(gate), up = _mm256_loadu_ps(gate + inner);
+            const __m256 e = exp8(_mm256_sub_ps(_mm256_setzero_ps(), g));
+            const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, e));
+            _mm256_storeu_ps(y + (size_t)r * inner + i, _mm256_mul_ps(silu, up));
+        }
+}
+
+static void rotate(float *head, const float *cosines, const float *sines, int size) {
+    const int half = size / 2;
+    for (int i = 0; i < half; i++) {
+        const float a = head[i], b = head[i + half];
+        head[i] = a * cosines[i] - b * sines[i];
+        head[i + half] = b * cosines[i + half] + a * sines[i + half];
+    }
+}
+
+/* Turns the rows' queries and keys to their positions and puts keys and values into the cache. */
+static void enter(const model *m, const layer *l, float *qkv, int rows, const int32_t *positions,
+                  int past) {
+    const int size = m->head_size, width = (m->heads + 2 * m->kv_heads) * size;
+    for (int r = 0; r < rows; r++) {
+        float *row = qkv + (size_t)r * width;
+        const float *c = m->cosines + (size_t)positions[r] * size;
+        const float *s = m->sines + (size_t)positions[r] * size;
+        for (int h = 0; h < m->heads + m->kv_heads; h++) rotate(row + h * size, c, s, size);
+        const float *keys = row + m->heads * size, *values = keys + m->kv_heads * size;
+        for (int h = 0; h < m->kv_heads; h++) {
+            float *column = l->keys + (size_t)h * size * m->slots + past + r;
+            for (int d = 0; d < size; d++) column[(size_t)d * m->slots] = keys[h * size + d];
+            memcpy(l->values + ((size_t)h * m->slots + past + r) * size, values + h * size,
+                   size * sizeof(float));
+        }
+    }
+}
+
+/* Scores of one query with slots 0..n of one kv head; n is rounded up to a multiple of 32. */
+static void score(const float *query, const float *keys, int size, int slots, int n, float *to) {
+    const __m256 scale = _mm256_set1_ps(1 / sqrtf((float)size));
+    for (int j = 0; j < n; j += 32) {
+        __m256 sum[4];
+        for (int i = 0; i < 4; i++) sum[i] = _mm256_setzero_ps();
+        for (int d = 0; d < size; d++) {
+            const __m256 q = _mm256_broadcast_ss(query + d);
+            for (int i = 0; i < 4; i++)
+                sum[i] = _mm256_fmadd_ps(
+                    q, _mm256_loadu_ps(keys + (size_t)d * slots + j + 8 * i), sum[i]);
+        }
+        for (int i = 0; i < 4; i++) _mm256_storeu_ps(to + j + 8 * i, _mm256_mul_ps(sum[i], scale));
+    }
+}
+
+/* Turns n scores into weights that sum to one; to[n..] up to a multiple of 8 is overwritten. */
+static void softmax(float *to, int n) {
+    float most = to[0];
+    for (int j = 1; j < n; j++) most = fmaxf(most, to[j]);
+    for (int j = n; j % 8; j++) to[j] = -INFINITY;
+    __m256 total = _mm256_setzero_ps();
+    for (int j = 0; j < n; j += 8) {
+        __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(to + j), _mm256_set1_ps(most)));
+        if (j + 8 > n) {
+            float part[8];
+            _mm256_storeu_ps(part, e);
+            for (int i = n - j; i < 8; i++) part[i] = 0;
+            e = _mm256_loadu_ps(part);
+        }
+        _mm256_storeu_ps(to + j, e);
+        total = _mm256_add_ps(total, e);
+    }
+    const __m256 share = _mm256_set1_ps(1 / sum8(total));
+    for (int j = 0; j < n; j += 8)
+        _mm256_storeu_ps(to + j, _mm256_mul_ps(_mm256_loadu_ps(to + j), share));
+}
+
+/* One query over the slots in `path` (n of them, in order of their positions). */
+static void attend(const model *m, const layer *l, const float *query, int kv, const int32_t *path,
+                   int n, int slots_used, float *weights, float *to) {
+    const int size = m->head_size;
+    score(query, l->keys + (size_t)kv * size * m->slots, size, m->slots, slots_used, weights);
+    for (int j = 0; j < n; j++) weights[j] = weights[path[j]]; /* path[j] >= j */
+    softmax(weights, n);
+    const float *values = l->values + (size_t)kv * m->slots * size;
+    for (int d = 0; d < size; d += 32) {
+        const int parts = (size - d) / 8 < 4 ? (size - d) / 8 : 4;
+        __m256 sum[4];
+        for (int i = 0; i < 4; i++) sum[i] = _mm256_setzero_ps();
+        for (int j = 0; j < n; j++) {
+            const __m256 w = _mm256_broadcast_ss(weights + j);
+            const float *v = values + (size_t)path[j] * size + d;
+            for (int i = 0; i < parts; i++)
+                sum[i] = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 8 * i), sum[i]);
+        }
+        for (int i = 0; i < parts; i++) _mm256_storeu_ps(to + d + 8 * i, sum[i]);
+    }
+}
+
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+/* The slots each row attends to, in order: everything before the window, then its ancestors. */
+static int32_t *paths_of(int rows, const int32_t *parents, int past, int32_t *lengths) {
+    const int most = past + rows;
+    int32_t *paths = malloc(sizeof(int32_t) * rows * most);
+    for (int r = 0; paths && r < rows; r++) {
+        int32_t *path = paths + (size_t)r * most;
+        const int parent = parents ? parents[r] : r - 1;
+        const int before = parent < 0 ? past : lengths[parent];
+        if (parent < 0)
+            for (int j = 0; j < past; j++) path[j] = j;
+        else
+            memcpy(path, paths + (size_t)parent * most, sizeof(int32_t) * before);
+        path[before] = past + r;
+        lengths[r] = before + 1;
+    }
+    return paths;
+}
+
+static void attention(const model *m, const layer *l, const float *qkv, int rows,
+                      const int32_t *paths, const int32_t *lengths, int past, float *weights,
+                      float *to) {
+    const int size = m->head_size, width = (m->heads + 2 * m->kv_heads) * size;
+    const int shared = m->heads / m->kv_heads;
+#pragma omp parallel for num_threads(m->threads) schedule(static) if (m->threads > 1)
+    for (int h = 0; h < m->heads; h++)
+        for (int r = 0; r < rows; r++)
+            attend(m, l, qkv + (size_t)r * width + h * size, h / shared,
+                   paths + (size_t)r * (past + rows), lengths[r], past + r + 1,
+                   weights + (size_t)h * m->slots, to + ((size_t)r * m->heads + h) * size);
+}
+
+static void add(float *x, const float *y, size_t n) {
+    for (size_t i = 0; i < n; i++) x[i] += y[i];
+}
+
+static float *floats(size_t n) { return aligned_alloc(64, (n * sizeof(float) + 63) / 64 * 64); }
+
+/* Feeds `rows` tokens into slots past.. and gives the logits of rows `from`...
+ *
+ * x          (rows, hidden): the tokens' embeddings; holds the normed last states afterwards
+ * positions  (rows): place of each row in its sequence
+ * parents    (rows): the row of the window each row follows, -1 for the last token before the
+ *            window; NULL for a plain sequence
+ * logits     (rows - from, vocabulary)
+ * Returns 0, or 1 if there was no memory. */
+int forward(const model *m, int rows, float *x, const int32_t *positions, const int32_t *parents,
+            int past, int from, float *logits) {
+    const int size = m->head_size, hidden = m->hidden, queries = m->heads * size;
+    const size_t qkv_width = (size_t)(m->heads + 2 * m->kv_heads) * size;
+    const int widest = m->inner > hidden ? m->inner : hidden;
+    const size_t groups = (size_t)rows * (widest > queries ? widest : queries) / GROUP;
+    float *normed = floats((size_t)rows * hidden), *qkv = floats(rows * qkv_width);
+    float *attended = floats((size_t)rows * queries), *added = floats((size_t)rows * hidden);
+    float *gate_up = floats((size_t)rows * 2 * m->inner), *inner = floats((size_t)rows * m->inner);
+    float *weights = floats((size_t)m->heads * m->slots);
+    quantised q = {malloc(groups * 2 * GROUP), floats(groups), floats(groups)};
+    int32_t *lengths = malloc(sizeof(int32_t) * rows);
+    int32_t *paths = lengths ? paths_of(rows, parents, past, lengths) : NULL;
+    const int failed = !(normed && qkv && attended && added && gate_up && inner && weights &&
+                         q.numbers && q.scale && q.sums && paths);
+    for (int i = 0; !failed && i < m->layers; i++) {
+        const layer *l = m->layer + i;
+        for (int r = 0; r < rows; r++)
+            rms_norm(x + (size_t)r * hidden, l->attention_norm, hidden, m->epsilon,
+                     normed + (size_t)r * hidden);
+        multiply(&l->qkv, rows, normed, qkv, &q, m->threads);
+        enter(m, l, qkv, rows, positions, past);
+        attention(m, l, qkv, rows, paths, lengths, past, weights, attended);
+        multiply(&l->o, rows, attended, added, &q, m->threads);
+        add(x, added, (size_t)rows * hidden);
+        for (int r = 0; r < rows; r++)
+            rms_norm(x + (size_t)r * hidden, l->mlp_norm, hidden, m->epsilon,
+                     normed + (size_t)r * hidden);
+        multiply(&l->gate_up, rows, normed, gate_up, &q, m->threads);
+        gated(gate_up, rows, m->inner, inner);
+        multiply(&l->down, rows, inner, added, &q, m->threads);
+        add(x, added, (size_t)rows * hidden);
+    }
+    if (!failed) {
+        for (int r = 0; r < rows; r++)
+            rms_norm(x + (size_t)r * hidden, m->norm, hidden, m->epsilon, x + (size_t)r * hidden);
+        multiply(&m->head, rows - from, x + (size_t)from * hidden, logits, &q, m->threads);
+    }
+    free(normed), free(qkv), free(attended), free(added), free(gate_up), free(inner), free(weights);
+    free(q.numbers), free(q.scale), free(q.sums), free(lengths), free(paths);
+    return failed;
+}
+
+/* Copies what row `row` of the last window left in the cache to slot `slot`: the winner of a tree
+ * of candidates moves to where a plain sequence would have it. */
+void move_slot(const model *m, int from, int to) {
+    const int size = m->head_size;
+    for (int i = 0; i < m->layers; i++)
+        for (int h = 0; h < m->kv_heads; h++) {
+            float *keys = m->layer[i].keys + (size_t)h * size * m->slots;
+            float *values = m->layer[i].values + (size_t)h * m->slots * size;
+            for (int d = 0; d < size; d++)
+                keys[(size_t)d * m->slots + to] = keys[(size_t)d * m->slots + from];
+            memcpy(values + (size_t)to * size, values + (size_t)from * size, size * sizeof(float));
+        }
+}
