@@ -11,8 +11,8 @@ from amusd_viz.engine.mailbox import CommitReceiver, ProposalSender
 from amusd_viz.engine.orders import ABORT, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.protocol import DraftSide, Pause
 
 
@@ -26,7 +26,9 @@ class DraftRun:
         recorder: where events go.
     """
 
-    def __init__(self, lm: CausalLM, order: RunOrder, birth: Birth, recorder: Recorder) -> None:
+    def __init__(
+        self, lm: LanguageModel, order: RunOrder, birth: Birth, recorder: Recorder
+    ) -> None:
         settings = order.settings
         self.lm = lm
         self.order = order

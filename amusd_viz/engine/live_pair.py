@@ -14,9 +14,8 @@ import torch
 from amusd_viz.by_hand.pair import Answer
 from amusd_viz.engine.settings import check_fits
 from amusd_viz.machine import usable_cores
-from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import best_candidates
-from amusd_viz.models.loading import load_model, native_dtype, parameter_count
+from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
 from amusd_viz.models.tokens import Tokens
 
@@ -30,7 +29,7 @@ class LivePair:
     Args:
         prompt: what to continue or, with a chat model, to answer.
         pair, draft, target: which models, as for a session.
-        rows: most tokens one target pass takes; every pass has this height.
+        rows: most tokens one target pass takes.
 
     Raises:
         AmusdVizError: what is wrong with the prompt or the models.
@@ -56,13 +55,14 @@ class LivePair:
         self.end_tokens = tuple(sorted(self.tokens.end_tokens))
         check_fits(len(self.prompt_ids), LONGEST, self.tokens.context)
         length = len(self.prompt_ids) + LONGEST + rows
-        dtype = native_dtype("cpu")
-        torch.set_num_threads(max(1, len(usable_cores()) // 2))
-        models = [load_model(source, "cpu", dtype) for source in (found.draft, found.target)]
-        self._draft = CausalLM(models[0], length)
-        self._target = CausalLM(models[1], length, rows)
-        self.draft_model = found.draft.described(parameter_count(models[0]))
-        self.target_model = found.target.described(parameter_count(models[1]))
+        threads = max(1, len(usable_cores()) // 2)
+        torch.set_num_threads(threads)
+        draft_model = load(found.draft, threads=threads)
+        target_model = load(found.target, rows=rows, threads=threads)
+        self._draft = draft_model.with_cache(length)
+        self._target = target_model.with_cache(length)
+        self.draft_model = found.draft.described(draft_model.parameters)
+        self.target_model = found.target.described(target_model.parameters)
         self._first = {lm: lm.prefill(self.prompt_ids) for lm in (self._draft, self._target)}
         self._drafted: dict[tuple[int, ...], tuple[Answer, int]] = {}
         self._verified: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[list[Answer], int]] = {}
@@ -86,7 +86,7 @@ class LivePair:
         return self._verified[key]
 
     def _ask(
-        self, lm: CausalLM, output: tuple[int, ...], window: tuple[int, ...]
+        self, lm: LanguageModel, output: tuple[int, ...], window: tuple[int, ...]
     ) -> tuple[list[Answer], int]:
         start = time.perf_counter_ns()
         read = [*self.prompt_ids, *output]

@@ -21,8 +21,7 @@ from amusd_viz import events as ev
 from amusd_viz.by_hand.pair import RUN_AHEAD, PairRecording, Word
 from amusd_viz.errors import AmusdVizError, ModelError
 from amusd_viz.lessons.recorded import Distributions, RowCost, TwoDistributions
-from amusd_viz.models.causal_lm import CausalLM
-from amusd_viz.models.loading import load_model, native_dtype, parameter_count
+from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import recording
@@ -39,10 +38,10 @@ def record(trace: Trace, folder: Path) -> None:
     """Writes the three files."""
     found = resolve_pair(trace.header.pair)
     tokens = Tokens(found.target.folder)
-    dtype = trace.header.numerics.dtype if trace.header.numerics else native_dtype("cpu")
+    dtype = trace.header.numerics.dtype if trace.header.numerics else None
     length = len(trace.header.prompt_ids) + len(trace.tokens) + RUN_AHEAD
-    sources = (found.draft, found.target)
-    draft, target = (CausalLM(load_model(s, "cpu", dtype), length) for s in sources)
+    models = [load(source, dtype=dtype) for source in (found.draft, found.target)]
+    draft, target = (model.with_cache(length) for model in models)
     prompt, output = list(trace.header.prompt_ids), list(trace.tokens)
     # One pass each over the whole text: row i is what stands to be chosen at position i.
     chances = {
@@ -63,8 +62,8 @@ def record(trace: Trace, folder: Path) -> None:
         prompt=trace.header.prompt,
         prompt_ids=trace.header.prompt_ids,
         end_tokens=tuple(sorted(tokens.end_tokens)),
-        draft_model=found.draft.described(parameter_count(draft.model)),
-        target_model=found.target.described(parameter_count(target.model)),
+        draft_model=found.draft.described(models[0].parameters),
+        target_model=found.target.described(models[1].parameters),
         target=_words(tokens, output, chances[target]),
         draft=_words(tokens, drafted, chances[draft]),
         astray=astray,
@@ -86,13 +85,13 @@ def record(trace: Trace, folder: Path) -> None:
         Distributions(pair=trace.header.pair, at=tuple(pairs)),
     )
     costs = _row_costs(target, prompt + output[:64])
-    device = (
-        f"{trace.header.target_device.label}, {dtype}, {torch.backends.cpu.get_cpu_capability()}"
-    )
+    device = f"{trace.header.target_device.label}, {models[1].dtype}, {models[1].kernel}, {torch.backends.cpu.get_cpu_capability()}"
     _write(folder / "measured" / "row_cost.json", RowCost(device=device, ms=costs))
 
 
-def _continued(draft: CausalLM, tokens: Tokens, read: list[int], wrong: int) -> tuple[Word, ...]:
+def _continued(
+    draft: LanguageModel, tokens: Tokens, read: list[int], wrong: int
+) -> tuple[Word, ...]:
     """How the draft goes on behind its own wrong token, up to the run-ahead limit."""
     words: list[Word] = []
     prefix = [*read, wrong]
@@ -131,7 +130,7 @@ def _place(trace: Trace) -> str:
     return " and ".join(device.label for device in devices if device)
 
 
-def _row_costs(target: CausalLM, text: list[int]) -> dict[int, float]:
+def _row_costs(target: LanguageModel, text: list[int]) -> dict[int, float]:
     """Fastest of some passes over each number of rows (ms); they take turns, so that all suffer alike."""
     torch.set_num_threads(1)
     fastest = dict.fromkeys(ROWS, float("inf"))

@@ -16,8 +16,8 @@ from amusd_viz.engine.mailbox import CommitSender, ProposalReceiver
 from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window
 from amusd_viz.stop_strings import StopStrings
@@ -44,7 +44,9 @@ class TargetRun:
         recorder: where events go.
     """
 
-    def __init__(self, lm: CausalLM, order: RunOrder, birth: Birth, recorder: Recorder) -> None:
+    def __init__(
+        self, lm: LanguageModel, order: RunOrder, birth: Birth, recorder: Recorder
+    ) -> None:
         settings = order.settings
         assert lm.rows is not None, "the target's passes have one shape"
         self.lm = lm
