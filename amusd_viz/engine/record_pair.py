@@ -85,7 +85,8 @@ def record(trace: Trace, folder: Path) -> None:
         Distributions(pair=trace.header.pair, at=tuple(pairs)),
     )
     costs = _row_costs(target, prompt + output[:64])
-    device = f"{trace.header.target_device.label}, {models[1].dtype}, {models[1].kernel}, {torch.backends.cpu.get_cpu_capability()}"
+    numbers = f"{models[1].dtype}, {models[1].kernel}, {torch.backends.cpu.get_cpu_capability()}"
+    device = f"{trace.header.target_device.label}, {numbers}"
     _write(folder / "measured" / "row_cost.json", RowCost(device=device, ms=costs))
 
 
