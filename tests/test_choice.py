@@ -8,6 +8,8 @@ pytest.importorskip("torch")
 
 import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.choice import TokenChooser, best_candidates, gumbel_noise
@@ -105,3 +107,29 @@ def test_recorded_probabilities_are_the_softmax() -> None:
     top = torch.topk(probabilities, 5)
     assert [i for i, _ in best] == top.indices.tolist()
     assert [p for _, p in best] == pytest.approx(top.values.tolist(), abs=1e-5)
+
+
+@given(
+    scores=st.lists(
+        st.one_of(st.integers(-3, 3).map(float), st.floats(-80, 80, width=32), st.just(-np.inf)),
+        min_size=1,
+        max_size=70,
+    ),
+    data=st.data(),
+)
+def test_what_is_recorded_is_the_same_in_c_and_in_numpy(scores: list[float], data) -> None:
+    row = np.array(scores, dtype=np.float32)
+    if np.isinf(row).all():
+        row[0] = 0
+    token = data.draw(st.integers(0, len(row) - 1))
+    ours = best_candidates(row, token)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("amusd_viz.models.choice.library", lambda: None)
+        plain = best_candidates(row, token)
+    assert [i for i, _ in ours[1]] == [i for i, _ in plain[1]]
+    order = sorted(range(len(row)), key=lambda i: (-row[i], i))[:5]
+    assert [i for i, _ in ours[1]] == order
+    chances = np.exp(row.astype(float) - row.max())
+    wanted = chances / chances.sum()
+    assert ours[0] == pytest.approx(wanted[token], abs=2e-5)
+    assert [p for _, p in ours[1]] == pytest.approx([wanted[i] for i in order], abs=2e-5)

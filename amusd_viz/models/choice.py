@@ -17,6 +17,7 @@ import torch
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.filters import filtered
+from amusd_viz.models.native import library
 
 
 @lru_cache(maxsize=64)
@@ -74,11 +75,21 @@ def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[i
 
     Probabilities are those of the distribution sampled from (of the plain softmax when greedy).
     """
-    top = np.argpartition(scores, -BEST)[-BEST:] if len(scores) > BEST else np.arange(len(scores))
-    top = top[np.argsort(-scores[top], kind="stable")]
+    top, total = _likeliest(scores)
     highest = scores[top[0]]
-    weights = scores - highest
-    np.exp(weights, out=weights)
-    total = float(weights.sum())
-    chances = [(int(i), round(float(weights[i]) / total, 5)) for i in top]
-    return round(float(weights[token]) / total, 5), chances
+    chances = [(i, round(float(np.exp(scores[i] - highest)) / total, 5)) for i in top]
+    return round(float(np.exp(scores[token] - highest)) / total, 5), chances
+
+
+def _likeliest(scores: np.ndarray) -> tuple[list[int], float]:
+    """Ids of the best scores, of equal ones the first; and the sum of exp(score - best)."""
+    native = library()
+    most = min(BEST, len(scores))
+    if native is not None and scores.dtype == np.float32 and scores.flags.c_contiguous:
+        best = np.empty(most, dtype=np.int32)
+        total = native.likeliest(scores.ctypes.data, len(scores), most, best.ctypes.data)
+        return best.tolist(), total
+    least = np.partition(scores, -most)[-most]
+    above = np.flatnonzero(scores >= least)
+    top = above[np.argsort(-scores[above], kind="stable")][:most]
+    return top.tolist(), float(np.exp(scores - scores[top[0]]).sum())

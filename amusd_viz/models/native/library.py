@@ -1,4 +1,4 @@
-"""Compiles ``llama.c`` for this processor once, keeps the result in the cache, and loads it."""
+"""Compiles the C sources for this processor once, keeps the result in the cache, and loads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pathlib import Path
 
 from amusd_viz.paths import cache, cached
 
-SOURCE = Path(__file__).with_name("llama.c")
+_FOLDER = Path(__file__).parent
+SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c"))
+HEADER = _FOLDER / "eight.h"
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 
 _pointer, _int = ctypes.c_void_p, ctypes.c_int32
@@ -99,6 +101,8 @@ def library() -> ctypes.CDLL | None:
         ctypes.c_int,
         _pointer,
     ]
+    loaded.likeliest.restype = ctypes.c_double
+    loaded.likeliest.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
     loaded.move_slot.restype = None
     loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
     return loaded
@@ -128,7 +132,8 @@ def _processor_flags() -> frozenset[str]:
 
 def _fingerprint() -> str:
     """Changes with the source, the flags and the processor."""
-    facts = (SOURCE.read_bytes(), *FLAGS, platform.machine(), *sorted(_processor_flags()))
+    texts = [file.read_bytes() for file in (*SOURCES, HEADER)]
+    facts = (*texts, *FLAGS, platform.machine(), *sorted(_processor_flags()))
     digest = hashlib.sha256()
     for fact in facts:
         digest.update(fact if isinstance(fact, bytes) else fact.encode())
@@ -145,7 +150,7 @@ def _compiled(file: Path) -> Path | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
             made = Path(scratch) / file.name
-            command = [compiler, *FLAGS, "-o", str(made), str(SOURCE), "-lm"]
+            command = [compiler, *FLAGS, "-o", str(made), *map(str, SOURCES), "-lm"]
             done = subprocess.run(command, capture_output=True, timeout=120, check=False)
             if done.returncode:
                 return None
