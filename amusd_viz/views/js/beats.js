@@ -131,6 +131,8 @@ const SAY = {
     const tokens = event.tokens ?? [];
     if (!tokens.length) return say("windowTaken_none", { run: run.label });
     const texts = tokens.map((token, i) => textAt(run, event.branch, event.position + i, token));
+    if (event.others)
+      return say("windowTaken_tree", { run: run.label, tokens: listed(texts), others: event.others });
     return sayMany("windowTaken", tokens.length, { run: run.label, tokens: listed(texts) });
   },
   verdict(run, event) {

@@ -46,13 +46,23 @@ export const LOOKS = {
   dead: { fill: "none", stroke: "$deadEdge", text: "$deadText", dash: "4 3" },
 };
 
-export function chip(area, key, position, top, text, lookName, id, dropped = false) {
+// options: small and dropped (out of its row), or small and inset (among the candidates of a tree).
+export function chip(
+  area,
+  key,
+  position,
+  top,
+  text,
+  lookName,
+  id,
+  { dropped = false, small = dropped, inset = 0 } = {},
+) {
   const { layout, s, y, start } = area;
   const look = LOOKS[lookName];
-  const x = columnX(layout, position, start);
+  const x = columnX(layout, position, start) + inset * s;
   const width = columnX(layout, position + 1, start) - x - 4 * s;
-  const height = (dropped ? 22 : CHIP) * s;
-  const size = layout.size * (dropped ? 0.86 : 1);
+  const height = (small ? 22 : CHIP) * s;
+  const size = layout.size * (small ? 0.86 : 1);
   const marked = look.mark ? 13 * s : 0;
   const words = fitted(shown(text, 40, area.moment.view.spaces), width - 10 * s - marked, size, look.bold);
   const middle = height / 2;

@@ -2,7 +2,7 @@
 
 import { doomOf, keyOf, sizeOf } from "./run.js";
 import { atOf, sideOf } from "./read.js";
-import { fateAt } from "./state.js";
+import { chosenIn, fateAt } from "./state.js";
 import { quoted } from "./beats.js";
 import { shown } from "./measure.js";
 import { say } from "./sentences.js";
@@ -10,25 +10,25 @@ import { say } from "./sentences.js";
 // id: "run:branch:position" (a proposal), "run:c:position" (committed), "run:w:position" (a window).
 // -> {title, rows: [[name, value]], more, best} or null if nothing is known of it at t.
 export function factsOf(runs, id, t) {
-  const [number, what, place] = id.split(":");
+  const [number, what, place, candidate] = id.split(":");
   const run = runs.find((each) => each.number === Number(number));
   const position = Number(place);
   if (!run) return null;
   if (what === "w") return windowFacts(run, position, t);
   if (what === "c") return commitFacts(run, position, t);
-  return proposalFacts(run, Number(what), position, t);
+  return proposalFacts(run, Number(what), position, t, Number(candidate ?? 0));
 }
 
-function proposalFacts(run, branch, position, t) {
-  const proposal = run.proposals.get(keyOf(branch, position));
+function proposalFacts(run, branch, position, t, candidate) {
+  const proposal = run.proposals.get(keyOf(branch, position, candidate));
   if (!proposal || proposal.end > t) return null;
   const verdict = judgingVerdict(run, branch, position, t);
   const index = verdict ? position - verdict.position : -1;
   const arrived = run.arrivals.get(keyOf(branch, position));
   const rows = [
     [say("fact_draftProbability"), percent(proposal.probability)],
-    [say("fact_targetProbability"), percent(verdict?.probabilities?.[index])],
-    [say("fact_fate"), say(`fate_${fateAt(run, branch, position, t)}`)],
+    [say("fact_targetProbability"), percent(judgedProbability(verdict, position, candidate))],
+    [say("fact_fate"), say(`fate_${fateAt(run, branch, position, t, candidate)}`)],
     [say("fact_drafted"), span(proposal.start, proposal.end)],
     [say("fact_arrived"), arrived !== undefined && arrived <= t ? ms(arrived) : ""],
     [say("fact_judged"), verdict ? ms(verdict.end) : ""],
@@ -38,6 +38,8 @@ function proposalFacts(run, branch, position, t) {
     rows: rows.filter(([, value]) => value),
     more: [
       [say("fact_branch"), String(branch)],
+      [say("fact_candidate"), candidate ? String(candidate) : ""],
+      [say("fact_head"), typeof proposal.head === "number" ? String(proposal.head) : ""],
       [say("fact_token"), String(proposal.token)],
       [say("fact_unsure"), proposal.unsure ? say("yes") : ""],
     ].filter(([, value]) => value),
@@ -45,12 +47,20 @@ function proposalFacts(run, branch, position, t) {
   };
 }
 
+// A verdict's probabilities are of the window's proposals; in a tree, of what was committed there.
+function judgedProbability(verdict, position, candidate) {
+  const inTree = verdict?.path?.length > 0;
+  const told = verdict && (!inTree || chosenIn(verdict, position, candidate));
+  return told ? verdict.probabilities?.[position - verdict.position] : undefined;
+}
+
 function commitFacts(run, position, t) {
   const commit = run.commits[position];
   if (!commit || commit.at > t) return null;
   const { verdict } = commit;
   const index = position - verdict.position;
-  const proposal = run.proposals.get(keyOf(verdict.branch, position));
+  const candidate = commit.how === "accepted" ? verdict.path?.[index] : 0;
+  const proposal = run.proposals.get(keyOf(verdict.branch, position, candidate));
   const drafted = proposal && proposal.end <= t ? proposal : null;
   return {
     title: say("card_commit", { text: quoted(commit.text), position }),
@@ -89,6 +99,7 @@ function windowFacts(run, position, t) {
     title: say("card_window", { from: position, to: last, count: sizeOf(window) }),
     rows: [
       [say("fact_proposals"), texts.join(" ")],
+      [say("fact_others"), window.others ? String(window.others) : ""],
       [
         say("fact_accepted"),
         verdict ? say("ofCount", { count: verdict.accepted, all: verdict.proposals }) : say("fate_window"),

@@ -4,6 +4,8 @@
 import { lastNotAfter } from "./run.js";
 import { shown, widthOf } from "./measure.js";
 
+export const TREE_INSET = 14; // room for elbows left of a candidate of a tree
+
 const PAGE_TURN = 0.85;
 const MARK_AND_PADDING = 28;
 
@@ -55,17 +57,18 @@ export function layOut(runs, { width, size = 14, zoom = 1, settled = true, space
 // Left edge of every column, in px from the left edge of column 0; one more than there are columns.
 function columnOffsets(runs, layout, settled, spaces) {
   const widths = [];
-  const need = (position, text) => {
-    const wanted = widthOf(shown(text, 40, spaces), layout.size, true) + MARK_AND_PADDING * layout.s;
+  const need = (text, inset) => {
+    const wanted =
+      widthOf(shown(text, 40, spaces), layout.size, true) + (MARK_AND_PADDING + inset) * layout.s;
     return Math.min(Math.max(wanted, 44 * layout.s), 160 * layout.s);
   };
   const committed = runs.map(() => 0);
-  for (const [, index, isCommit, position, text] of writesInOrder(runs)) {
+  for (const [, index, isCommit, position, text, inset] of writesInOrder(runs)) {
     // A growing run may widen a column only while nothing is committed behind it.
     const free = settled || runs.every((_, i) => committed[i] <= position + 1);
     const floor = settled ? 0 : 60 * layout.s;
     if (free || widths[position] === undefined) {
-      widths[position] = Math.max(widths[position] ?? floor, need(position, text));
+      widths[position] = Math.max(widths[position] ?? floor, need(text, inset));
     }
     if (isCommit) committed[index] = position + 1;
   }
@@ -79,8 +82,9 @@ function columnOffsets(runs, layout, settled, spaces) {
 function writesInOrder(runs) {
   const writes = [];
   runs.forEach((run, index) => {
-    for (const p of run.proposed) writes.push([p.end, index, false, p.position, p.text]);
-    for (const c of run.commits) writes.push([c.at, index, true, c.position, c.text]);
+    for (const p of run.proposed) writes.push([p.end, index, false, p.position, p.text, 0]);
+    for (const p of run.candidates) writes.push([p.end, index, false, p.position, p.text, TREE_INSET]);
+    for (const c of run.commits) writes.push([c.at, index, true, c.position, c.text, 0]);
   });
   return writes.sort((a, b) => a[0] - b[0]);
 }

@@ -6,6 +6,7 @@ import { say } from "./sentences.js";
 const SCHEMA_VERSION = 1;
 const FARTHEST_POSITION = 200000;
 const MOST_COMMITTED = 4096;
+const MOST_CANDIDATES = 4096;
 
 // The numbers each known kind must carry; other fields are optional for a viewer.
 const NUMBERS = {
@@ -110,7 +111,10 @@ function isSound(event) {
   );
   const texts = ["text", "what", "reason"].every((field) => typeof (event[field] ?? "") === "string");
   const inRange = (event.position ?? 0) >= 0 && (event.position ?? 0) <= FARTHEST_POSITION;
+  const inTree = [event.candidate ?? 0, event.parent ?? 0].every(
+    (each) => Number.isInteger(each) && each >= 0 && each < MOST_CANDIDATES,
+  );
   const sided = !SIDED.has(event.kind) || event.side === "draft" || event.side === "target";
   const forward = event.start === undefined || (event.start >= 0 && event.end >= event.start);
-  return counts && lists && texts && inRange && sided && forward;
+  return counts && lists && texts && inRange && inTree && sided && forward;
 }

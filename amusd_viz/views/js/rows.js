@@ -7,11 +7,12 @@ import { group, label, line, mark, node, path, round } from "./nodes.js";
 import { keyOf, sizeOf } from "./run.js";
 import { say, sayMany } from "./sentences.js";
 import { believedAt } from "./state.js";
+import { drawTree, treeHeight } from "./tree.js";
 
 const SIGN = 9.5; // radius of the unequal sign
 
 export function blockHeight(run, { rhythm, s }) {
-  return (run.hasDraft ? rhythm.block : rhythm.targetTop + CHIP + 18) * s;
+  return (run.hasDraft ? rhythm.block + treeHeight(run) : rhythm.targetTop + CHIP + 18) * s;
 }
 
 // -> {nodes, mismatch}: the drawing, and where the two rows disagree (null if they do not).
@@ -32,7 +33,7 @@ export function drawBlock(moment, place, y) {
   };
   area.shownTo = lastColumn(area);
   const nodes = [drawLabels(area), drawEarlier(area), drawRuler(area), drawTargetRow(area)];
-  if (run.hasDraft) nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area));
+  if (run.hasDraft) nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area), drawTree(area));
   const mismatch = drawMismatch(area);
   nodes.push(mismatch.nodes);
   return { nodes: group(`block${place}`, nodes), mismatch: mismatch.at };
@@ -299,7 +300,7 @@ function drawGraveyard(area) {
         proposal.text,
         "dead",
         id,
-        true,
+        { dropped: true },
       ),
     );
   }

@@ -4,7 +4,9 @@
 import { atOf, readTrace, sideOf } from "./read.js";
 import { say } from "./sentences.js";
 
-export const keyOf = (branch, position) => `${branch}:${position}`;
+// Of a proposal: further candidates of a position (of a tree) have a third part.
+export const keyOf = (branch, position, candidate = 0) =>
+  candidate ? `${branch}:${position}:${candidate}` : `${branch}:${position}`;
 
 // A growing list of (time, value), asked for the last value not later than a time.
 class Steps {
@@ -74,7 +76,9 @@ function emptyRun(trace, number) {
     verdictTimes: new Steps(null),
     windows: new Steps(null),
     proposals: new Map(),
-    proposed: [],
+    proposed: [], // the main chain
+    candidates: [], // the others of trees
+    breadth: 0, // most of them at one position
     writes: [], // per position: Steps of what the draft believes there
     length: new Steps(0),
     known: new Steps(0),
@@ -99,7 +103,12 @@ const TAKE = {
   proposed(run, event) {
     if (event.open) return;
     const proposal = event.text ? event : { ...event, text: textOf("", event.token) };
-    run.proposals.set(keyOf(event.branch, event.position), proposal);
+    run.proposals.set(keyOf(event.branch, event.position, event.candidate), proposal);
+    if (event.candidate) {
+      run.candidates.push(proposal);
+      run.breadth = Math.max(run.breadth, event.candidate);
+      return;
+    }
     run.proposed.push(proposal);
     write(run, event.position, event.end, proposal);
     run.length.push(event.end, event.position + 1);
@@ -113,7 +122,7 @@ const TAKE = {
     else run.known.push(event.t, Math.min(event.position + (event.count ?? 1), run.commits.length));
   },
   dropped(run, event) {
-    run.drops.set(keyOf(event.branch, event.position), { at: event.t, fate: event.fate });
+    run.drops.set(keyOf(event.branch, event.position, event.candidate), { at: event.t, fate: event.fate });
   },
   verify_started(run, event) {
     run.windows.push(event.t, event);

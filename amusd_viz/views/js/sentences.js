@@ -13,6 +13,8 @@ const SENTENCES = {
   failedTarget: "{run}: the target failed ({what}). The run ends here.",
   windowTaken_one: "{run}: the target begins to judge one proposal, {tokens}.",
   windowTaken_many: "{run}: the target begins to judge {count} proposals, {tokens}.",
+  windowTaken_tree:
+    "{run}: the target begins to judge a tree: {tokens}, and {others} further candidates, all in one pass.",
   windowTaken_none: "{run}: the target takes a step of its own, without proposals.",
   rejectedDead:
     "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it still works on a dead branch.",
@@ -93,7 +95,7 @@ const SENTENCES = {
   clock: "{ms} ms",
   time: "ms",
   ahead: "+{count} more",
-  alone: "works alone",
+  candidates: "candidates",
 
   // the key
   key: "key",
@@ -129,6 +131,9 @@ const SENTENCES = {
   fact_arrived: "arrived at target",
   fact_judged: "judged",
   fact_branch: "branch",
+  fact_candidate: "candidate",
+  fact_head: "head",
+  fact_others: "further candidates",
   fact_token: "token id",
   fact_unsure: "draft unsure",
   fact_how: "as",

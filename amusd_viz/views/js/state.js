@@ -38,13 +38,14 @@ export function believedAt(run, position, t) {
 }
 
 // The fate of a proposal as known at t.
-export function fateAt(run, branch, position, t) {
+export function fateAt(run, branch, position, t, candidate = 0) {
   const commit = run.commits[position];
-  if (commit && commit.at <= t && commit.how === "accepted" && commit.verdict.branch === branch) {
-    return "accepted";
-  }
-  const drop = run.drops.get(keyOf(branch, position));
-  if (drop && drop.at <= t) return drop.fate;
+  const accepted = commit?.how === "accepted" && commit.verdict.branch === branch;
+  if (accepted && commit.at <= t && chosenIn(commit.verdict, position, candidate)) return "accepted";
+  const drop = run.drops.get(keyOf(branch, position, candidate));
+  const over = run.finished && run.finished.t <= t;
+  if (drop && (drop.at <= t || over)) return drop.fate;
+  if (over) return "unfinished";
   if (doomOf(run, branch, position, t)) return "doomed";
   const { window } = stateAt(run, t);
   const inWindow =
@@ -53,6 +54,29 @@ export function fateAt(run, branch, position, t) {
     position >= window.position &&
     position < window.position + sizeOf(window);
   return inWindow ? "window" : "pending";
+}
+
+// Whether the target went through this candidate; without a path, through the first of each position.
+export function chosenIn(verdict, position, candidate) {
+  const index = position - verdict.position;
+  return index >= 0 && index < verdict.accepted && (verdict.path?.[index] ?? 0) === candidate;
+}
+
+// The further candidates (of a tree) at t: those drafted for the next window, those of the window being
+// judged, or those just judged. -> {window, judged, candidates}
+export function candidatesAt(run, state, t) {
+  const of = (branch, from, to = Infinity) =>
+    run.candidates.filter(
+      (each) => each.end <= t && each.branch === branch && each.position >= from && each.position < to,
+    );
+  if (state.window) {
+    const { branch, position } = state.window;
+    return { window: state.window, judged: false, candidates: of(branch, position) };
+  }
+  const next = of(run.proposed.findLast((each) => each.end <= t)?.branch, state.committed);
+  if (next.length || !state.verdict?.proposals) return { window: null, judged: false, candidates: next };
+  const { branch, position, proposals } = state.verdict;
+  return { window: state.verdict, judged: true, candidates: of(branch, position, position + proposals) };
 }
 
 // What a device is doing at t: the span around t, without its outcome; null if nothing is recorded.
