@@ -18,7 +18,7 @@ export function treeHeight(run) {
 
 export function drawTree(area) {
   const { run, state, s, y, rhythm, t, start, shownTo } = area;
-  if (!run.breadth || state.finished) return group("tree", []);
+  if (!run.breadth || state.finished) return null;
   const top = rhythm.graveTop + TREE_ROW;
   const { window, judged, candidates } = candidatesAt(run, state, t);
   const shown = candidates.filter(
