@@ -91,6 +91,7 @@ class Session:
         self._lock = threading.RLock()
         self._workers: dict[ev.Side, WorkerProcess] = {}
         self._run: Run | None = None
+        self._giving_up: threading.Timer | None = None
         self._number = 0
         self._clock = 0
         self._closed = False
@@ -301,10 +302,12 @@ class Session:
             run.happened(report.events)
         elif isinstance(report, RunOver):
             run.side_over(side)
+            if self._giving_up:
+                self._giving_up.cancel()
             if side is ev.Side.TARGET and run.waits_for(ev.Side.DRAFT):
-                timer = threading.Timer(self._patience_s(), self._give_up_draft, [run])
-                timer.daemon = True
-                timer.start()
+                self._giving_up = threading.Timer(self._patience_s(), self._give_up_draft, [run])
+                self._giving_up.daemon = True
+                self._giving_up.start()
 
     def _give_up_draft(self, run: Run) -> None:
         """Kills a draft that does not end its half of a finished run."""
