@@ -22,6 +22,7 @@ from amusd_viz.trace import Trace
 if TYPE_CHECKING:
     from amusd_viz.comparison import Comparison, compare, decode, playground
     from amusd_viz.engine import Run, Session
+    from amusd_viz.live import live_stepper, measure_row_cost
     from amusd_viz.paths import recording, recordings
     from amusd_viz.simulate.calibration import Calibration
     from amusd_viz.simulate.prediction import predict
@@ -47,6 +48,8 @@ __all__ = [
     "compare",
     "decode",
     "errors",
+    "live_stepper",
+    "measure_row_cost",
     "playground",
     "predict",
     "recording",
@@ -64,6 +67,8 @@ _HOMES = {
     "calibrate": "amusd_viz.simulate.probe",
     "compare": "amusd_viz.comparison",
     "decode": "amusd_viz.comparison",
+    "live_stepper": "amusd_viz.live",
+    "measure_row_cost": "amusd_viz.live",
     "playground": "amusd_viz.comparison",
     "predict": "amusd_viz.simulate.prediction",
     "recording": "amusd_viz.paths",

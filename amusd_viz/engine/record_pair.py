@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -20,9 +19,10 @@ import torch
 from amusd_viz import events as ev
 from amusd_viz.by_hand.pair import RUN_AHEAD, PairRecording, Word
 from amusd_viz.errors import AmusdVizError, ModelError
-from amusd_viz.lessons.recorded import Distributions, RowCost, TwoDistributions
+from amusd_viz.lessons.recorded import Distributions, TwoDistributions
 from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
+from amusd_viz.models.row_cost import measure_row_cost
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import recording
 from amusd_viz.trace import Trace
@@ -30,7 +30,6 @@ from amusd_viz.trace import Trace
 KEPT = 40
 """Tokens kept of a distribution: top-k sampling with k = 40, at temperature 1."""
 POSITIONS = (12, 30, 46, 60, 85, 88, 89, 91, 92, 93, 105, 106, 117, 118)
-ROWS = (1, 2, 4, 8, 16)
 REPEATS = 8
 
 
@@ -84,10 +83,7 @@ def record(trace: Trace, folder: Path) -> None:
         folder / "measured" / "distributions.json",
         Distributions(pair=trace.header.pair, at=tuple(pairs)),
     )
-    costs = _row_costs(target, prompt + output[:64])
-    numbers = f"{models[1].dtype}, {models[1].kernel}, {torch.backends.cpu.get_cpu_capability()}"
-    device = f"{trace.header.target_device.label}, {numbers}"
-    _write(folder / "measured" / "row_cost.json", RowCost(device=device, ms=costs))
+    _write(folder / "measured" / "row_cost.json", measure_row_cost(repeats=REPEATS))
 
 
 def _continued(
@@ -129,20 +125,6 @@ def _median(spans: list[ev.Span]) -> int:
 def _place(trace: Trace) -> str:
     devices = (trace.header.draft_device, trace.header.target_device)
     return " and ".join(device.label for device in devices if device)
-
-
-def _row_costs(target: LanguageModel, text: list[int]) -> dict[int, float]:
-    """Fastest of some passes over each number of rows (ms); they take turns, so that all suffer alike."""
-    torch.set_num_threads(1)
-    fastest = dict.fromkeys(ROWS, float("inf"))
-    for _ in range(REPEATS):
-        for rows in ROWS:
-            prefix = text[: len(text) - rows]
-            target.logits_after(prefix)
-            start = time.perf_counter_ns()
-            target.logits_after([*prefix, text[-rows]], text[len(text) - rows + 1 :])
-            fastest[rows] = min(fastest[rows], (time.perf_counter_ns() - start) / 1e6)
-    return {rows: round(ms, 2) for rows, ms in fastest.items()}
 
 
 def _write(path: Path, record: msgspec.Struct) -> None:
