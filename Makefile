@@ -57,6 +57,7 @@ site: $(VENV)/.engine
 
 pictures: $(VENV)/.dev
 	$(BIN)/python -m amusd_viz.export.gallery assets/pictures
+	$(BIN)/python -m amusd_viz.lessons.pictures assets/pictures
 
 constraints: $(VENV)/.dev
 	@head -n 2 constraints.txt > constraints.new

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from amusd_viz.errors import SettingError
 from amusd_viz.export.folder_command import into_folder
 from amusd_viz.export.page import theater_page
+from amusd_viz.lesson_pages import LessonPage, lesson_pages
 from amusd_viz.metrics import measure
 from amusd_viz.paths import recording, recordings
 from amusd_viz.trace import Trace
@@ -57,12 +58,17 @@ class Group:
         return f"{prompt} ({', '.join(run_names(self.traces))})"
 
 
-def build_site(folder: str | Path, runs: Mapping[str, Trace] | None = None) -> list[Path]:
+def build_site(
+    folder: str | Path,
+    runs: Mapping[str, Trace] | None = None,
+    lessons: Mapping[str, LessonPage] | None = None,
+) -> list[Path]:
     """Writes the site into a folder, which is made if need be, and returns the files written.
 
     Args:
         folder: files of the same names in it are replaced, others are left alone.
         runs: by name; by default the recordings that come with the package.
+        lessons: further pages, by the name of their file.
 
     Raises:
         SettingError: there is no run to show, or the folder cannot be written.
@@ -74,7 +80,10 @@ def build_site(folder: str | Path, runs: Mapping[str, Trace] | None = None) -> l
     groups = groups_of(runs)
     home = '<nav><a href="index.html">amusd_viz</a></nav>'
     pages = {f"{group.name}.html": _page(group, home, "") for group in groups}
-    pages["index.html"] = _page(groups[0], _INTRODUCTION, _contents(groups, runs))
+    lessons = lessons or {}
+    pages |= {name: page.html for name, page in lessons.items()}
+    after = _contents(groups, runs) + _links(lessons)
+    pages["index.html"] = _page(groups[0], _INTRODUCTION, after)
     return _write_all(Path(folder), pages, runs)
 
 
@@ -117,6 +126,16 @@ def _contents(groups: Sequence[Group], runs: Iterable[str]) -> str:
     )
 
 
+def _links(lessons: Mapping[str, LessonPage]) -> str:
+    if not lessons:
+        return ""
+    items = "".join(
+        f'<li><a href="{quote(name)}">{escape(page.title)}</a></li>'
+        for name, page in lessons.items()
+    )
+    return f"<h2>Try it yourself</h2><ul>{items}</ul>"
+
+
 def _write_all(folder: Path, pages: Mapping[str, str], runs: Mapping[str, Trace]) -> list[Path]:
     try:
         (folder / "traces").mkdir(parents=True, exist_ok=True)
@@ -130,7 +149,11 @@ def _write_all(folder: Path, pages: Mapping[str, str], runs: Mapping[str, Trace]
 
 def main(arguments: Sequence[str]) -> int:
     """Builds the site into the one folder named; returns the exit code."""
-    return into_folder(arguments, build_site, _report, usage="python -m amusd_viz.site FOLDER")
+    return into_folder(arguments, _whole_site, _report, usage="python -m amusd_viz.site FOLDER")
+
+
+def _whole_site(folder: str) -> list[Path]:
+    return build_site(folder, lessons=lesson_pages())
 
 
 def _report(written: Sequence[Path]) -> str:

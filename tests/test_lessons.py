@@ -376,7 +376,7 @@ def test_predictions(capsys):
     chosen.commit("nobody")
     assert chosen.value == "the target"
     chosen.reveal("the target")
-    assert "you predicted the target" in capsys.readouterr().out
+    assert "you predicted “the target”" in capsys.readouterr().out
     assert repr(chosen) == "Prediction(who: 'the target')"
     with pytest.raises(SettingError, match="none of the choices"):
         predict("who", "Who?", choices=("a",), default="b")

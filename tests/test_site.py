@@ -10,6 +10,7 @@ import pytest
 
 from amusd_viz import site
 from amusd_viz.errors import SettingError
+from amusd_viz.lesson_pages import quiz_page
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
 
@@ -84,8 +85,10 @@ def test_site_without_runs_or_place_is_refused(tmp_path):
 def test_command_answers_with_exit_codes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(site, "recordings", lambda: tuple(RUNS))
     monkeypatch.setattr(site, "recording", RUNS.__getitem__)
+    monkeypatch.setattr(site, "lesson_pages", lambda: {"quiz.html": quiz_page(seed=1)})
     assert site.main([str(tmp_path)]) == 0
     assert "index.html" in capsys.readouterr().out
+    assert 'href="quiz.html"' in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert site.main([]) == 2
     monkeypatch.setattr(site, "recordings", lambda: ())
     assert site.main([str(tmp_path)]) == 1

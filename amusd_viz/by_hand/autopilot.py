@@ -67,14 +67,14 @@ def _next_act(run: ByHand, state: State, drafting: bool) -> None:
     if drafting and not _target_is_next(state):
         _draft_acts(run, state)
     elif state.verifying:
-        run._finish(state)
+        run.act("finish", state)
     elif state.proposals and state.proposals[0][0] <= state.target_clock:
-        run._receive(state)
+        run.act("receive", state)
     elif state.target.next_step() is Step.VERIFY or not drafting:
-        run._start(state)
+        run.act("start", state)
     else:
         # The draft cannot act before the target does, or it would have been its turn.
-        run._receive(state)
+        run.act("receive", state)
 
 
 def _target_is_next(state: State) -> bool:
@@ -99,9 +99,9 @@ def _has_arrived(state: State) -> bool:
 def _draft_acts(run: ByHand, state: State) -> None:
     heard = state.commits and state.commits[0][0] <= state.draft_clock
     if heard or state.draft.pause() is not None:
-        run._read(state)
+        run.act("read", state)
     else:
-        run._draft(state)
+        run.act("draft", state)
 
 
 # -- the scoreboard ----------------------------------------------------------------------------

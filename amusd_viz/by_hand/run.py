@@ -156,10 +156,14 @@ class ByHand:
             raise SettingError(f"{action!r} cannot be done now: {why_not}")
         before = self.state
         self.state = before.copied()
-        getattr(self, f"_{action}")(self.state)
+        self.act(action, self.state)
         self._before.append(before)
         self.presses.append(action)
         return self
+
+    def act(self, action: str, state: State) -> None:
+        """Does one thing to a state, in place; it must be possible there."""
+        getattr(self, f"_{action}")(state)
 
     def undo(self) -> ByHand:
         """Takes back the last press, exactly; does nothing at the beginning."""

@@ -20,7 +20,7 @@ from amusd_viz.trace import Trace
 from amusd_viz.views.bundle import page_script, style
 from amusd_viz.words import labelled_names, visible
 
-_PAGE_STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light dark; }
 body { margin: 0 auto; padding: 16px; max-width: 1400px; font: 14px/1.5 system-ui, sans-serif; }
 body.over { outline: 3px dashed #0072b2; outline-offset: -6px; }
@@ -127,24 +127,24 @@ def theater_page(
         "options": {"at": at, "alone": alone},
     }
     scripts = (page_script(), _MOUNT)
-    styles = (_PAGE_STYLE, style())
+    styles = (PAGE_STYLE, style())
     name = title or " / ".join(labelled_names(traces))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{script_policy(scripts)}">'
         f"<title>{escape(visible(name, 200))}</title>"
         f"{''.join(f'<style>{text}</style>' for text in styles)}</head>\n<body>{before}"
         '<main id="theater"><noscript>The theater needs JavaScript.</noscript></main>'
         '<footer><label>Open a trace (or drop one on this page): <input type="file" id="open" '
         'accept=".jsonl,.gz" multiple></label>'
         f"<span>This page contains the prompt and the text of its runs.</span></footer>{after}"
-        f'<script type="application/json" id="given">{_as_data(given)}</script>\n'
+        f'<script type="application/json" id="given">{as_data(given)}</script>\n'
         f"{''.join(f'<script>{text}</script>' for text in scripts)}</body></html>\n"
     )
 
 
-def _policy(scripts: Sequence[str]) -> str:
+def script_policy(scripts: Sequence[str]) -> str:
     """Only these scripts may run, and nothing may be fetched."""
     for text in scripts:
         assert "</script" not in text.lower(), "a script would end early"
@@ -158,6 +158,6 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _as_data(value: object) -> str:
+def as_data(value: object) -> str:
     """JSON that cannot end the element it stands in."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

@@ -90,10 +90,12 @@ def check(name: str, answer: Any) -> Checked:
         SettingError: there is no exercise of this name.
     """
     exercise = find(name)
+    if answer is ...:
+        return Checked(name, False, "write your answer in place of the three dots.")
     trouble = exercise.task.diagnose(answer)
     progress.note_check(name, right=not trouble)
     if trouble:
-        return Checked(name, False, trouble[0].upper() + trouble[1:])
+        return Checked(name, False, trouble)
     return Checked(name, True, exercise.praise)
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from amusd_viz.errors import AmusdVizError
+from amusd_viz.export.folder_command import into_folder
 from amusd_viz.export.pictures import save_svg
 from amusd_viz.lessons.moments import rollback_over
 from amusd_viz.lessons.toy import toy
@@ -37,17 +37,12 @@ def draw_pictures(folder: str | Path) -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     """Draws the pictures into the one folder named; returns the exit code."""
-    if len(arguments) != 1:
-        print("usage: python -m amusd_viz.lessons.pictures FOLDER", file=sys.stderr)
-        return 2
-    try:
-        written = draw_pictures(arguments[0])
-    except AmusdVizError as error:
-        print(f"amusd-viz: {error}", file=sys.stderr)
-        return 1
-    for path in written:
-        print(f"{path} ({path.stat().st_size / 1000:.0f} kB)")
-    return 0
+    usage = "python -m amusd_viz.lessons.pictures FOLDER"
+    return into_folder(arguments, draw_pictures, _report, usage=usage)
+
+
+def _report(written: Sequence[Path]) -> str:
+    return "\n".join(f"{path} ({path.stat().st_size / 1000:.0f} kB)" for path in written)
 
 
 if __name__ == "__main__":

@@ -103,4 +103,6 @@ def predict(
 
 
 def _shown(value: Any, digits: int) -> str:
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+    return f"“{value}”" if isinstance(value, str) else str(value)

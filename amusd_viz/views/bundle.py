@@ -55,6 +55,12 @@ def page_script() -> str:
 
 
 @cache
+def stepper_page_script() -> str:
+    """A plain script for a page with a stepper: ``globalThis.amusdViz`` has ``mountStepper``."""
+    return _as_global("stepper_page.js", names=("mountStepper", "unpackGraph"))
+
+
+@cache
 def drawing_script() -> str:
     """As :func:`page_script` without anything that needs a document: for an embedded JS engine."""
     return _as_global("svg.js", names=("renderSvg", "readTrace"))

@@ -58,7 +58,7 @@ def view(run: ByHand, scores: list[Score] | None = None) -> dict[str, Any]:
             [_word(run, token, c.position + i) for i, token in enumerate(c.tokens)]
             for _, c in state.commits
         ],
-        "lanes": _lanes(run, state),
+        "lanes": lanes(state),
         "wasted": state.wasted,
         "scores": [[s.name, s.duration, s.wasted, s.waited, s.name == "you"] for s in scores or ()],
     }
@@ -104,7 +104,7 @@ def _word(run: ByHand, token: int, position: int) -> list:
     return [position, visible(run.word(token), 24)]
 
 
-def _lanes(run: ByHand, state: State) -> list[list]:
+def lanes(state: State) -> list[list]:
     """Bars of both devices: side, start and end (ns), kind, label, and whether it came to nothing."""
     bars = []
     for event in state.events:

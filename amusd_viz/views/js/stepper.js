@@ -77,7 +77,8 @@ export class Stepper {
     this.rest.addEventListener("click", () => {
       if (!this.rest.disabled && !this.busy) this.ask(() => this.driver.finishBy(this.policy.value));
     });
-    return element("div", "amusd-stepper-controls", {}, [this.undo, this.rest, this.policy]);
+    const rest = this.driver.fixed.policies.length ? [this.rest, this.policy] : [];
+    return element("div", "amusd-stepper-controls", {}, [this.undo, ...rest]);
   }
 
   ask(act) {
