@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_bench import bench
 from amusd_viz.cli_simulate import calibrate, simulate
 from amusd_viz.errors import AmusdVizError, SettingError
 from amusd_viz.terminal import one_line, printable
@@ -199,6 +200,7 @@ def doctor() -> None:
         typer.echo(printable(str(finding)))
 
 
+app.command()(bench)
 app.command()(simulate)
 app.command()(calibrate)
 

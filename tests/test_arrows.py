@@ -39,7 +39,17 @@ LIGHT_ROOMS = {
 }
 """Never lead to the engine, its models or its libraries, not even by an import inside a function."""
 
-ENGINE_ON_CALL = {"", "cli", "cli_simulate", "comparison", "decode_report", "doctor", "lab", "live"}
+ENGINE_ON_CALL = {
+    "",
+    "cli",
+    "cli_bench",
+    "cli_simulate",
+    "comparison",
+    "decode_report",
+    "doctor",
+    "lab",
+    "live",
+}
 """The public face and the command line: they import the engine inside functions only."""
 
 

@@ -78,6 +78,11 @@ def device_pair(draft: str | None, target: str | None) -> tuple[Device, Device]:
     return chosen_draft, chosen_target
 
 
+def all_cores_shared() -> tuple[Device, Device]:
+    """Both models on every core this process may use."""
+    return _both(Device(cores=usable_cores()))
+
+
 def parse_device(name: str) -> Device:
     """Reads one device name; see the module's docstring.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from amusd_viz import events as ev
 from amusd_viz.engine import mailbox
-from amusd_viz.engine.devices import device_pair
+from amusd_viz.engine.devices import all_cores_shared, device_pair
 from amusd_viz.engine.header import run_header
 from amusd_viz.engine.orders import (
     ABORT,
@@ -34,7 +34,7 @@ from amusd_viz.errors import EngineError, SettingError, WorkerDiedError
 from amusd_viz.models.card import Card
 from amusd_viz.models.memory import check_memory
 from amusd_viz.models.pairs import ModelSource, resolve_pair
-from amusd_viz.models.tokens import Tokens
+from amusd_viz.models.tokens import Chat, Tokens, shown_prompt
 
 log = logging.getLogger("amusd_viz")
 
@@ -58,6 +58,9 @@ class Session:
         draft_device, target_device: ``"cpu:0"``, ``"cpu:0-3"``, ``"cuda:1"``; chosen if not given.
         dtype: ``"bf16"`` or ``"fp32"``; by default bf16 where the target's device has it natively.
         rows: rows of every target pass; windows hold up to ``rows - 1`` proposals.
+        sides: whose workers to start at once; the other one is started when a run needs it.
+        all_cores: both models on all cores that this process may use, for methods in which only one
+            of them works at a time.
 
     Raises:
         SettingError, DeviceError, ModelError, PairError: what cannot work, before it is tried.
@@ -74,12 +77,15 @@ class Session:
         draft: str | None = None,
         target: str | None = None,
         rows: int = ROWS,
+        sides: Sequence[ev.Side] = tuple(ev.Side),
+        all_cores: bool = False,
     ) -> None:
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= 64:
-            raise SettingError(f"rows is {rows!r}; it must be a whole number between 2 and 64")
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 64:
+            raise SettingError(f"rows is {rows!r}; it must be a whole number between 1 and 64")
         if dtype not in (None, "bf16", "fp32", "fp16"):
             raise SettingError(f"dtype {dtype!r} is unknown; use bf16, fp32 or fp16")
-        self.devices = dict(zip(ev.Side, device_pair(draft_device, target_device), strict=True))
+        chosen = all_cores_shared() if all_cores else device_pair(draft_device, target_device)
+        self.devices = dict(zip(ev.Side, chosen, strict=True))
         self.pair = resolve_pair(pair, draft=draft, target=target)
         self.rows = rows
         self._dtype = dtype
@@ -97,7 +103,7 @@ class Session:
         self._closed = False
         _open_sessions.add(self)
         try:
-            self._start_workers(ev.Side)
+            self._start_workers(sides)
         except BaseException:
             self.close()
             raise
@@ -137,7 +143,7 @@ class Session:
 
     def decode(
         self,
-        prompt: str,
+        prompt: str | Chat,
         method: str = "amusd",
         *,
         max_new_tokens: int = 128,
@@ -157,7 +163,7 @@ class Session:
         """Starts a run and returns it at once; a run still going on is stopped first.
 
         Args:
-            prompt: what to continue or, with a chat model, to answer.
+            prompt: what to continue or, with a chat model, to answer; or the messages of a chat.
             method: ``"autoregressive"``, ``"synchronous"`` or ``"amusd"``.
             max_new_tokens: exact length limit of the output, in tokens.
             temperature: 0 is greedy; otherwise seeded sampling, which no schedule can change.
@@ -202,7 +208,7 @@ class Session:
         self._end_current_run()
         sides = tuple(ev.Side) if settings.uses_draft else (ev.Side.TARGET,)
         self._start_workers(sides)
-        return self._begin(prompt, prompt_ids, settings, sides)
+        return self._begin(shown_prompt(prompt), prompt_ids, settings, sides)
 
     def _begin(
         self,

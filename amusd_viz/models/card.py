@@ -6,6 +6,7 @@ from html import escape
 
 from amusd_viz.models.agreement import known_agreement
 from amusd_viz.models.draft_card import card_of_shipped
+from amusd_viz.models.hub_pairs import HUB_PAIRS
 from amusd_viz.models.pairs import Pair
 
 _TWIN_REMARK = {
@@ -28,6 +29,8 @@ class Card:
             ("agreement", agreement),
             ("memory", f"about {pair.bytes_needed(4) / 1e9:.1f} GB in fp32, both workers"),
         ]
+        if pair.name in HUB_PAIRS:
+            self.lines.append(("needs", HUB_PAIRS[pair.name].needs))
         if pair.draft.bits:
             self.lines.append(("note", _TWIN_REMARK[pair.draft.bits]))
         if distilled := card_of_shipped(pair.name):

@@ -11,6 +11,7 @@ from typing import Any
 from amusd_viz import events as ev
 from amusd_viz.errors import ModelError, PairError, SettingError
 from amusd_viz.models import default_target
+from amusd_viz.models.hub_pairs import HUB_PAIRS
 from amusd_viz.paths import shipped_draft
 
 DEFAULT_PAIR = "twin"
@@ -23,7 +24,7 @@ SMALL = "small"
 
 
 def pair_names() -> tuple[str, ...]:
-    """The pairs that have a name here; all of them have the default target."""
+    """The pairs of the default target that have a name here."""
     return (*TWINS, SMALL) if shipped_draft(SMALL) else tuple(TWINS)
 
 
@@ -75,7 +76,7 @@ def resolve_pair(
 
     Args:
         pair: ``"twin"`` (4 bits), ``"twin8"``, or ``"small"`` (distilled): the default target and a
-            draft made of it.
+            draft made of it; or one of :data:`~amusd_viz.models.hub_pairs.HUB_PAIRS`.
         draft: instead of a pair: a folder, a Hugging Face name, or ``"twin"`` / ``"twin8"``.
         target: a folder, a Hugging Face name, or ``None`` for the default target.
         fetch: how to get the folder of a named model; for tests.
@@ -89,10 +90,12 @@ def resolve_pair(
         raise SettingError(
             f"pair {pair!r} already names both models; give either a pair, or draft and target"
         )
-    if not draft and not target:
+    if pair in HUB_PAIRS:
+        draft, target = HUB_PAIRS[pair].draft, HUB_PAIRS[pair].target
+    elif not draft and not target:
         pair = pair or DEFAULT_PAIR
         if pair not in pair_names():
-            known = ", ".join(pair_names())
+            known = ", ".join((*pair_names(), *HUB_PAIRS))
             raise SettingError(
                 f"there is no pair named {pair!r}; pairs are {known}; "
                 "or name two models with draft= and target="

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,15 @@ from amusd_viz.errors import ModelError, PromptError, SettingError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+Chat = Sequence[Mapping[str, str]]
+"""Messages with ``role`` and ``content``."""
+
+
+def shown_prompt(prompt: str | Chat) -> str:
+    """A prompt as text for people: a chat's last message."""
+    return prompt if isinstance(prompt, str) else str(prompt[-1]["content"])
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -48,17 +57,19 @@ class Tokens:
         self.has_chat_template = bool(self._tokenizer.chat_template)
         self._texts: dict[int, str] = {}
 
-    def encode(self, prompt: str, *, chat: bool | None = None) -> list[int]:
+    def encode(self, prompt: str | Chat, *, chat: bool | None = None) -> list[int]:
         """Token ids of a prompt.
 
         Args:
-            prompt: the text.
+            prompt: the text; or a chat, whose messages have a ``role`` and a ``content`` each.
             chat: put it as a user's message by the model's chat template; by default if it has one.
 
         Raises:
             PromptError: the prompt is empty.
             SettingError: ``chat`` is asked for and the model has no template.
         """
+        if not isinstance(prompt, str):
+            return self._encode_chat(prompt)
         if not prompt.strip():
             raise PromptError("the prompt is empty; write something for the model to continue")
         if chat and not self.has_chat_template:
@@ -67,13 +78,23 @@ class Tokens:
             chat = self.has_chat_template
         if not chat:
             return list(self._tokenizer.encode(prompt))
-        return list(
-            self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}],
-                add_generation_prompt=True,
-                return_dict=False,
+        return self._encode_chat([{"role": "user", "content": prompt}])
+
+    def _encode_chat(self, messages: Chat) -> list[int]:
+        if not self.has_chat_template:
+            raise SettingError("this model has no chat template; give the prompt as one text")
+        if not messages:
+            raise PromptError("the chat is empty; give it one message or more")
+        try:
+            ids = self._tokenizer.apply_chat_template(
+                list(messages), add_generation_prompt=True, return_dict=False
             )
-        )
+        except Exception as error:  # Templates raise whatever they like about an order of roles.
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise PromptError(
+                f"the model's chat template refuses these messages: {reason[0][:200]}"
+            ) from None
+        return list(ids)
 
     def text(self, ids: Iterable[int]) -> str:
         """The text of an output, without end tokens and other special ones."""

@@ -1,0 +1,101 @@
+"""The ways of decoding that a benchmark compares, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from amusd_viz import words
+from amusd_viz.errors import SettingError
+
+
+class Place(StrEnum):
+    """Where a way of decoding runs."""
+
+    PAIR = "pair"
+    """Draft and target on a device each: one numerics key for all methods there."""
+    ALONE = "alone"
+    """The target on its device, in its fastest shape."""
+    ALONE_ALL = "alone_all"
+    """The target on all cores, in its fastest shape."""
+    TURNS_ALL = "turns_all"
+    """Whichever model runs, on all cores."""
+    TRANSFORMERS = "transformers"
+    """transformers' own loop, on all cores."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of decoding.
+
+    Attributes:
+        name: in reports.
+        place: where it runs.
+        method: of the engine; empty where it is not the engine that decodes.
+        settings: of the run.
+        tuned: its lookahead is chosen on other prompts first.
+    """
+
+    name: str
+    place: Place
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    tuned: bool = False
+
+    def with_lookahead(self, lookahead: int) -> Way:
+        return replace(self, settings=self.settings | {"lookahead": lookahead})
+
+
+REFERENCE = Way("autoregressive-same-key", Place.PAIR, "autoregressive")
+"""Plain decoding in the very shapes of the pair's other runs: what they must equal token by token."""
+
+WAYS = {
+    way.name: way
+    for way in (
+        Way("autoregressive", Place.ALONE, "autoregressive"),
+        Way("autoregressive-all", Place.ALONE_ALL, "autoregressive"),
+        REFERENCE,
+        Way("synchronous", Place.PAIR, "synchronous", tuned=True),
+        Way("synchronous-all", Place.TURNS_ALL, "synchronous", tuned=True),
+        Way("assisted", Place.TRANSFORMERS),
+        Way("amusd", Place.PAIR, "amusd"),
+    )
+}
+DEFAULT = tuple(WAYS)
+
+ON_ALL_CORES = {Place.ALONE_ALL, Place.TURNS_ALL}
+"""Places that only make sense where devices are cores of one processor."""
+
+
+def parse_ways(names: Sequence[str], policy: str) -> list[Way]:
+    """The ways of some names, each once, in their order.
+
+    Args:
+        names: of :data:`WAYS`; ``amusd:POLICY`` for AMUSD under a policy of its own, such as
+            ``amusd:fixed(1)``; or another method of the engine.
+        policy: of plain ``amusd``.
+
+    Raises:
+        SettingError: an unknown name, or one given twice.
+    """
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise SettingError(f"method {repeated[0]!r} is named twice; name each one once")
+    if not names:
+        raise SettingError(f"no method is named; use some of {', '.join(WAYS)}")
+    return [_way(name, policy) for name in names]
+
+
+def _way(name: str, policy: str) -> Way:
+    method, _, own_policy = name.partition(":")
+    if method == "amusd" and (own_policy or ":" not in name):
+        return Way(name, Place.PAIR, "amusd", {"policy": own_policy or policy})
+    if name in WAYS:
+        return WAYS[name]
+    if name in words.METHODS:
+        return Way(name, Place.PAIR, name)
+    raise SettingError(
+        f"unknown method {name!r}; use some of {', '.join(WAYS)}, or amusd:POLICY such as "
+        "'amusd:fixed(1)'"
+    )
