@@ -123,7 +123,15 @@ ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, con
         case 3: float_tile(kind, 3, 1, m, panel, from, to); r += 3; break;
         case 5: float_tile(kind, 5, 1, m, panel, from, to); r += 5; break;
         case 6: float_tile(kind, 6, 1, m, panel, from, to); r += 6; break;
-        default: float_tile(kind, TILE, 1, m, panel, from, to); r += TILE;
+        default:
+            /* Six share the weights best, but two fours beat a six and a two. */
+            if (rows - r < 10) {
+                float_tile(kind, TILE, 1, m, panel, from, to);
+                r += TILE;
+            } else {
+                float_tile(kind, 6, 1, m, panel, from, to);
+                r += 6;
+            }
         }
     }
 }
