@@ -9,8 +9,8 @@
  * meet 8- and 4-bit weights as integers of one byte, or two for more exactness, that share a scale
  * in groups of 32.
  *
- * Shapes: rows x width, row-major. The KV cache of a layer holds keys as (kv head, size, slot), so
- * that scores are made for eight slots at once, and values as (kv head, slot, size).
+ * Shapes: rows x width, row-major. The KV cache of a layer holds keys as (kv head, slots / 32, size,
+ * 32), so that scores are made for many slots at once, and values as (kv head, slot, size).
  */
 #include <math.h>
 #include <stdint.h>
@@ -22,6 +22,7 @@
 #define PANEL 16 /* outputs whose float weights lie side by side */
 #define GROUP 32 /* columns that share a scale */
 #define LARGEST (127 * 128) /* of an input's integers */
+#define BLOCK 32 /* slots whose keys lie together */
 #define TILE 4   /* rows that share one reading of the weights */
 
 enum kind { F32, BF16, Q8, Q4 };
@@ -245,9 +246,7 @@ ALWAYS void quantise_group(const float *from, int8_t *to, float *scale, float *s
         most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v[i]));
         total = _mm256_add_ps(total, v[i]);
     }
-    __m128 half = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
-    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
-    const float largest = _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
+    const float largest = most8(most);
     const __m256 inverse = _mm256_set1_ps(largest > 0 ? LARGEST / largest : 0);
     __m128i high[4], low[4];
     for (int i = 0; i < 4; i++) {
@@ -325,6 +324,12 @@ static void rotate(float *head, const float *cosines, const float *sines, int si
     }
 }
 
+/* The first number of a slot's key; the others follow at distances of a block. */
+ALWAYS float *key_of(const model *m, const layer *l, int kv_head, int slot) {
+    const size_t block = (size_t)kv_head * (m->slots / BLOCK) + slot / BLOCK;
+    return l->keys + block * m->head_size * BLOCK + slot % BLOCK;
+}
+
 /* Turns the rows' queries and keys to their positions and puts keys and values into the cache. */
 static void enter(const model *m, const layer *l, float *qkv, int rows, const int32_t *positions,
                   int past) {
@@ -336,25 +341,24 @@ static void enter(const model *m, const layer *l, float *qkv, int rows, const in
         for (int h = 0; h < m->heads + m->kv_heads; h++) rotate(row + h * size, c, s, size);
         const float *keys = row + m->heads * size, *values = keys + m->kv_heads * size;
         for (int h = 0; h < m->kv_heads; h++) {
-            float *column = l->keys + (size_t)h * size * m->slots + past + r;
-            for (int d = 0; d < size; d++) column[(size_t)d * m->slots] = keys[h * size + d];
+            float *column = key_of(m, l, h, past + r);
+            for (int d = 0; d < size; d++) column[d * BLOCK] = keys[h * size + d];
             memcpy(l->values + ((size_t)h * m->slots + past + r) * size, values + h * size,
                    size * sizeof(float));
         }
     }
 }
 
-/* Scores of one query with slots 0..n of one kv head; n is rounded up to a multiple of 32. */
-static void score(const float *query, const float *keys, int size, int slots, int n, float *to) {
+/* Scores of one query with slots 0..n of one kv head; n is rounded up to a whole block. */
+static void score(const float *query, const float *keys, int size, int n, float *to) {
     const __m256 scale = _mm256_set1_ps(1 / sqrtf((float)size));
-    for (int j = 0; j < n; j += 32) {
+    for (int j = 0; j < n; j += BLOCK, keys += size * BLOCK) {
         __m256 sum[4];
         for (int i = 0; i < 4; i++) sum[i] = _mm256_setzero_ps();
         for (int d = 0; d < size; d++) {
             const __m256 q = _mm256_broadcast_ss(query + d);
             for (int i = 0; i < 4; i++)
-                sum[i] = _mm256_fmadd_ps(
-                    q, _mm256_loadu_ps(keys + (size_t)d * slots + j + 8 * i), sum[i]);
+                sum[i] = _mm256_fmadd_ps(q, _mm256_loadu_ps(keys + d * BLOCK + 8 * i), sum[i]);
         }
         for (int i = 0; i < 4; i++) _mm256_storeu_ps(to + j + 8 * i, _mm256_mul_ps(sum[i], scale));
     }
@@ -362,9 +366,10 @@ static void score(const float *query, const float *keys, int size, int slots, in
 
 /* Turns n scores into weights that sum to one; to[n..] up to a multiple of 8 is overwritten. */
 static void softmax(float *to, int n) {
-    float most = to[0];
-    for (int j = 1; j < n; j++) most = fmaxf(most, to[j]);
     for (int j = n; j % 8; j++) to[j] = -INFINITY;
+    __m256 highest = _mm256_loadu_ps(to);
+    for (int j = 8; j < n; j += 8) highest = _mm256_max_ps(highest, _mm256_loadu_ps(to + j));
+    const float most = most8(highest);
     __m256 total = _mm256_setzero_ps();
     for (int j = 0; j < n; j += 8) {
         __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(to + j), _mm256_set1_ps(most)));
@@ -386,8 +391,9 @@ static void softmax(float *to, int n) {
 static void attend(const model *m, const layer *l, const float *query, int kv, const int32_t *path,
                    int n, int slots_used, float *weights, float *to) {
     const int size = m->head_size;
-    score(query, l->keys + (size_t)kv * size * m->slots, size, m->slots, slots_used, weights);
-    for (int j = 0; j < n; j++) weights[j] = weights[path[j]]; /* path[j] >= j */
+    score(query, key_of(m, l, kv, 0), size, slots_used, weights);
+    if (n < slots_used)
+        for (int j = 0; j < n; j++) weights[j] = weights[path[j]]; /* path[j] >= j */
     softmax(weights, n);
     const float *values = l->values + (size_t)kv * m->slots * size;
     for (int d = 0; d < size; d += 32) {
@@ -500,10 +506,10 @@ void move_slot(const model *m, int from, int to) {
     const int size = m->head_size;
     for (int i = 0; i < m->layers; i++)
         for (int h = 0; h < m->kv_heads; h++) {
-            float *keys = m->layer[i].keys + (size_t)h * size * m->slots;
+            const float *key = key_of(m, m->layer + i, h, from);
+            float *new_key = key_of(m, m->layer + i, h, to);
             float *values = m->layer[i].values + (size_t)h * m->slots * size;
-            for (int d = 0; d < size; d++)
-                keys[(size_t)d * m->slots + to] = keys[(size_t)d * m->slots + from];
+            for (int d = 0; d < size; d++) new_key[d * BLOCK] = key[d * BLOCK];
             memcpy(values + (size_t)to * size, values + (size_t)from * size, size * sizeof(float));
         }
 }

@@ -15,8 +15,8 @@ from amusd_viz.models.native.library import Layer, Model, library
 from amusd_viz.models.native.weights import NativeWeights, head_size
 from amusd_viz.protocol import plan_cache
 
-SLOT_STEP = 32
-"""Scores are made for this many slots at once; the cache ends at a multiple of it."""
+BLOCK = 32
+"""Slots whose keys lie together (llama.c); the cache ends at a multiple of it."""
 
 
 class NativeLM:
@@ -46,7 +46,7 @@ class NativeLM:
         """What the cache holds, in order."""
         self.hidden: torch.Tensor = torch.empty(0)
         """The states that the output layer read for the rows of the last pass, ``(rows, width)``."""
-        self._slots = -(-cache_length // SLOT_STEP) * SLOT_STEP
+        self._slots = -(-cache_length // BLOCK) * BLOCK
         self._cosines, self._sines = self._rotations()
         self._cache: list[torch.Tensor] = []
         self._model = self._assembled(threads)
