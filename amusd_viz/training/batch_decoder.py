@@ -17,6 +17,32 @@ TOP = 12
 """How many of the target's most probable tokens are kept at each position."""
 
 
+class Rows:
+    """Rows that are added one by one, in one piece of memory: thousands of tiny tensors would
+    scatter the heap that the large ones of a pass come from.
+
+    Args:
+        most: rows that will fit.
+        width: of a row.
+        dtype: of its numbers.
+    """
+
+    def __init__(self, most: int, width: int, dtype: torch.dtype) -> None:
+        self._held = torch.empty(most, width, dtype=dtype)
+        self._count = 0
+
+    def add(self, rows: torch.Tensor) -> None:
+        """Adds ``(width,)`` or ``(rows, width)``, converted to what is kept."""
+        rows = rows.view(-1, self._held.shape[1])
+        self._held[self._count : self._count + len(rows)] = rows
+        self._count += len(rows)
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """All rows so far, ``(rows, width)``."""
+        return self._held[: self._count]
+
+
 @dataclass
 class Answer:
     """One text in the making, and all that a draft can learn from it.
@@ -36,11 +62,11 @@ class Answer:
     prompt: list[int]
     temperature: float
     rng: torch.Generator = field(repr=False)
+    top_ids: Rows = field(repr=False)
+    top_logprobs: Rows = field(repr=False)
+    final: Rows = field(repr=False)
+    taps: dict[int, Rows] = field(repr=False)
     tokens: list[int] = field(default_factory=list)
-    top_ids: list[torch.Tensor] = field(default_factory=list, repr=False)
-    top_logprobs: list[torch.Tensor] = field(default_factory=list, repr=False)
-    final: list[torch.Tensor] = field(default_factory=list, repr=False)
-    taps: dict[int, list[torch.Tensor]] = field(default_factory=dict, repr=False)
 
 
 class BatchDecoder:
@@ -78,6 +104,7 @@ class BatchDecoder:
         self._cache = Cache(layers=self._layers)
         self._span = torch.arange(longest)
         self._head = model.get_output_embeddings()
+        self._width = model.config.get_text_config().hidden_size
 
     @torch.inference_mode()
     def answers(self, asked: Iterable[tuple[int, list[int], float]]) -> Iterator[Answer]:
@@ -112,14 +139,24 @@ class BatchDecoder:
 
     def _begin(self, slot: int, index: int, prompt: list[int], temperature: float) -> Answer:
         """Reads a prompt into a slot and takes the first token of its answer."""
-        answer = Answer(index, prompt, temperature, torch.Generator().manual_seed(index))
+        most, width = self.max_new_tokens, self._width
+        answer = Answer(
+            index,
+            prompt,
+            temperature,
+            torch.Generator().manual_seed(index),
+            top_ids=Rows(most, TOP, torch.int32),
+            top_logprobs=Rows(most, TOP, torch.float16),
+            final=Rows(most, width, torch.float16),
+            taps={tap: Rows(len(prompt) + most, width, torch.float16) for tap in self.taps},
+        )
         cache = DynamicCache()
         states = self._states(torch.tensor([prompt]), cache=cache)
         for ours, read in zip(self._layers, cache.layers, strict=True):
             ours.put(slot, read.keys, read.values)
         self._lengths[slot] = len(prompt)
         for tap in self.taps:
-            answer.taps[tap] = [states[tap][0].half()]
+            answer.taps[tap].add(states[tap][0])
         self._take([answer], states[-1][:, -1])
         return answer
 
@@ -136,9 +173,8 @@ class BatchDecoder:
             fed, cache=self._cache, position_ids=self._lengths[:, None], attention_mask=mask
         )
         for tap in self.taps:
-            kept = states[tap][:, 0].half()
             for slot in active:
-                held[slot].taps[tap].append(kept[slot : slot + 1].clone())
+                held[slot].taps[tap].add(states[tap][slot, 0])
         self._lengths[active] += 1
         self._take([held[slot] for slot in active], states[-1][active, 0])
 
@@ -153,9 +189,9 @@ class BatchDecoder:
         top = logits.topk(TOP, dim=-1)
         top_logprobs = top.values - logits.logsumexp(dim=-1, keepdim=True)
         for row, answer in enumerate(answers):
-            answer.final.append(final[row].half())
-            answer.top_ids.append(top.indices[row].to(torch.int32))
-            answer.top_logprobs.append(top_logprobs[row].half())
+            answer.final.add(final[row])
+            answer.top_ids.add(top.indices[row])
+            answer.top_logprobs.add(top_logprobs[row])
             if answer.temperature == 0:
                 answer.tokens.append(int(top.indices[row, 0]))
             else:

@@ -48,12 +48,12 @@ def write_shard(folder: Path, part: str, answers: Sequence[Answer]) -> Path:
         "offsets": _offsets([len(a.tokens) for a in answers]),
         "prompt": torch.tensor([t for a in answers for t in a.prompt], dtype=torch.int32),
         "tokens": torch.tensor([t for a in answers for t in a.tokens], dtype=torch.int32),
-        "top_ids": torch.stack([row for a in answers for row in a.top_ids]),
-        "top_logprobs": torch.stack([row for a in answers for row in a.top_logprobs]),
-        "final": torch.stack([row for a in answers for row in a.final]),
+        "top_ids": torch.cat([a.top_ids.tensor for a in answers]),
+        "top_logprobs": torch.cat([a.top_logprobs.tensor for a in answers]),
+        "final": torch.cat([a.final.tensor for a in answers]),
     }
     for tap in answers[0].taps:
-        tensors[f"tap.{tap}"] = torch.cat([rows for a in answers for rows in a.taps[tap]])
+        tensors[f"tap.{tap}"] = torch.cat([a.taps[tap].tensor for a in answers])
     scratch = file.with_suffix(".part")
     save_file(tensors, scratch)
     os.replace(scratch, file)
