@@ -6,6 +6,7 @@ Reads the operating system and no package; numbers are ``None`` where the system
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -22,6 +23,20 @@ def usable_cores() -> tuple[int, ...]:
 def cpu_quota() -> float | None:
     """How many cores' worth of time the container may use, or ``None`` if unlimited."""
     return min(filter(None, map(_quota_of, _own_cgroups("cpu"))), default=None)
+
+
+def within_quota(cores: Sequence[int]) -> tuple[int, ...]:
+    """As many of ``cores`` as the container may use at once; all of them where nothing limits it.
+
+    More threads than the quota feeds would be halted in turns. Which cores they are depends on the
+    process, so that the many containers of one machine do not crowd the first few.
+    """
+    quota = cpu_quota()
+    count = len(cores) if quota is None else min(len(cores), max(2, round(quota)))
+    if count == len(cores):
+        return tuple(cores)
+    start = os.getpid() * count % len(cores)
+    return tuple(sorted([*cores, *cores][start : start + count]))
 
 
 def memory_limit() -> int | None:

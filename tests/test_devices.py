@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amusd_viz import machine
 from amusd_viz.engine import devices
 from amusd_viz.errors import DeviceError
 
@@ -26,6 +27,25 @@ def test_names_and_labels() -> None:
 def test_the_cores_are_split_in_two() -> None:
     draft, target = devices.device_pair(None, None)
     assert (draft.cores, target.cores) == ((0, 1, 2), (4, 5, 6))
+
+
+@pytest.mark.parametrize(("quota", "count"), [(None, 6), (2.0, 2), (1.0, 2), (3.6, 4), (99.0, 6)])
+def test_no_more_cores_than_the_quota_of_the_container_feeds(monkeypatch, quota, count) -> None:
+    monkeypatch.setattr(machine, "cpu_quota", lambda: quota)
+    draft, target = devices.device_pair(None, None)
+    assert draft.threads + target.threads == count
+    assert not set(draft.cores) & set(target.cores)
+    assert set(draft.cores + target.cores) <= {0, 1, 2, 4, 5, 6}
+
+
+def test_containers_of_one_machine_do_not_crowd_the_first_cores(monkeypatch) -> None:
+    monkeypatch.setattr(machine, "cpu_quota", lambda: 2.0)
+    chosen = set()
+    for pid in range(100, 120):
+        monkeypatch.setattr(machine.os, "getpid", lambda pid=pid: pid)
+        chosen.add(machine.within_quota(range(64)))
+    assert len(chosen) > 8
+    assert {len(cores) for cores in chosen} == {2}
 
 
 def test_the_other_device_is_what_is_left() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from amusd_viz import events as ev
 from amusd_viz.errors import DeviceError
-from amusd_viz.machine import usable_cores
+from amusd_viz.machine import usable_cores, within_quota
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Device:
 def device_pair(draft: str | None, target: str | None) -> tuple[Device, Device]:
     """The devices of draft and target; what is not named is chosen.
 
-    Default: two GPUs if there are, one shared GPU if there is one, else the cores split in two.
+    Default: two GPUs if there are, one shared GPU if there is one, else the cores split in two (no
+    more of them than the container's quota feeds).
 
     Raises:
         DeviceError: a name that is none, a device that does not exist, or a core named twice.
@@ -141,7 +142,7 @@ def _default_pair() -> tuple[Device, Device]:
         return Device(gpu=1), Device(gpu=0)
     if gpus == 1:
         return _both(Device(gpu=0))
-    cores = usable_cores()
+    cores = within_quota(usable_cores())
     if len(cores) == 1:
         return _both(Device(cores=cores))
     half = len(cores) // 2

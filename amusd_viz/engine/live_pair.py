@@ -13,7 +13,7 @@ import torch
 
 from amusd_viz.by_hand.pair import Answer
 from amusd_viz.engine.settings import check_fits
-from amusd_viz.machine import usable_cores
+from amusd_viz.machine import usable_cores, within_quota
 from amusd_viz.models.choice import best_candidates
 from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
@@ -55,7 +55,7 @@ class LivePair:
         self.end_tokens = tuple(sorted(self.tokens.end_tokens))
         check_fits(len(self.prompt_ids), LONGEST, self.tokens.context)
         length = len(self.prompt_ids) + LONGEST + rows
-        threads = max(1, len(usable_cores()) // 2)
+        threads = max(1, len(within_quota(usable_cores())) // 2)
         torch.set_num_threads(threads)
         draft_model = load(found.draft, threads=threads)
         target_model = load(found.target, rows=rows, threads=threads)
