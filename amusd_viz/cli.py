@@ -19,6 +19,7 @@ from amusd_viz.terminal import one_line, printable
 
 if TYPE_CHECKING:
     from amusd_viz.engine import Run
+    from amusd_viz.trace import Trace
 
 app = typer.Typer(
     name="amusd-viz",
@@ -84,6 +85,9 @@ def decode(
         typer.Option("--chat/--no-chat", help="Put the prompt into the chat template or not."),
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Record the run to this file.")] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time of the decode went.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Decode a prompt, showing the text as it is committed."""
@@ -117,6 +121,8 @@ def decode(
     else:
         for line in (summary(run.trace), *failures(run.trace)):
             typer.echo(printable(line), err=True)
+    if profile:
+        _show_profile(run.trace, err=json)
     if interrupted:
         raise typer.Exit(130)
 
@@ -127,13 +133,19 @@ def check(
     partial: Annotated[
         bool, typer.Option("--partial", help="Accept a file that ends early.")
     ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time of the decode went.")
+    ] = False,
 ) -> None:
     """Validate a trace and say what it holds."""
     from amusd_viz.decode_report import facts
     from amusd_viz.trace import Trace
 
-    for line in facts(Trace.load(file, partial=partial)):
+    trace = Trace.load(file, partial=partial)
+    for line in facts(trace):
         typer.echo(printable(line))
+    if profile:
+        _show_profile(trace)
 
 
 @app.command()
@@ -208,6 +220,13 @@ app.command()(calibrate)
 def _given(**settings: Any) -> dict[str, Any]:
     """The settings that were given; the engine knows the others' defaults."""
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def _show_profile(trace: Trace, *, err: bool = False) -> None:
+    from amusd_viz.views.profile import profile_table
+
+    for line in repr(profile_table(trace)).splitlines():
+        typer.echo(printable(line), err=err)
 
 
 def _check_writable(file: Path) -> None:

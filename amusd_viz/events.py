@@ -198,6 +198,8 @@ class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
     probability: Probability | None = None
     alternatives: tuple[Candidate, ...] = ()
     unsure: bool = False
+    computed: Nanoseconds | None = None
+    """When the forward was done (on a GPU: started); the rest of the span is the choice."""
     head: Count | None = None
     """Which head of a token/embedding speculator it came from; ``None`` for a draft model's."""
     candidate: Count = 0
@@ -273,6 +275,8 @@ class Verified(Span, frozen=True, kw_only=True, tag="verified"):
     extra: Extra
     probabilities: tuple[Probability, ...] = ()
     alternatives: tuple[tuple[Candidate, ...], ...] = ()
+    computed: Nanoseconds | None = None
+    """When the forward was done (on a GPU: started); the rest of the span is the choice."""
 
     def accepted_keys(self) -> list[ProposalKey]:
         """The keys of the accepted proposals, in order."""

@@ -95,6 +95,7 @@ def verdict_reached(
     texts: Sequence[str] = (),
     probabilities: Sequence[float] = (),
     alternatives: Sequence[tuple[ev.Candidate, ...]] = (),
+    computed: int | None = None,
 ) -> list[ev.Event]:
     """The target judged ``window`` from ``start`` to ``end`` ns; what follows from it."""
     verified = ev.Verified(
@@ -110,5 +111,6 @@ def verdict_reached(
         extra=verdict.extra,
         probabilities=tuple(probabilities),
         alternatives=tuple(alternatives),
+        computed=computed,
     )
     return [verified, *proposals_dropped(end, verdict.dropped)]

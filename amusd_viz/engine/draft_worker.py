@@ -84,6 +84,7 @@ class DraftRun:
         prefix = [*self.order.prompt_ids, *side.tokens]
         if logits is None:
             logits = self.lm.logits_after(prefix)[0]
+        computed = self.recorder.now()
         scores = self.chooser.processed(logits, prefix)
         token = self.chooser.choose(scores, len(side.tokens))
         threshold = self.order.settings.unsure_below
@@ -104,6 +105,7 @@ class DraftRun:
                 probability=probability,
                 alternatives=tuple(ev.Candidate(i, "", p) for i, p in best),
                 unsure=unsure,
+                computed=computed,
             )
         )
 

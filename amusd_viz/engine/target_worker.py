@@ -162,6 +162,7 @@ class TargetRun:
 
     def _settle(self, start: int, window: Window, logits: torch.Tensor) -> None:
         """Judges the window by the rows of ``logits``, commits and records."""
+        computed = self.recorder.now()
         scores: list[np.ndarray] = []
         verdict = self.side.settle(self._choices(window, logits, scores))
         end = self.recorder.now()
@@ -182,6 +183,7 @@ class TargetRun:
                 alternatives=[
                     tuple(ev.Candidate(i, "", p) for i, p in best) for _, best in recorded
                 ],
+                computed=computed,
             )
         )
         if verdict.finish:
