@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 
@@ -28,6 +29,8 @@ class CausalLM:
         self.device = next(model.parameters()).device
         self.tokens: list[int] = []
         """What the cache holds, in order."""
+        self.hidden = torch.empty(0)
+        """The states that the output layer read for the logits returned last, ``(rows, width)``."""
         self._positions = Positions()
         self._cache = rollback_cache(
             model.config.get_text_config().num_hidden_layers, cache_length, self._positions
@@ -65,22 +68,104 @@ class CausalLM:
             del feed[:ahead]
         return self._forward(feed, self.rows, wanted)
 
+    @torch.inference_mode()
+    def logits_of_tree(
+        self, prefix: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
+    ) -> torch.Tensor:
+        """The logits after ``prefix`` and after each token of a tree: ``(1 + len(tokens), V)``.
+
+        A token attends to the prefix, to those it follows and to itself, so its logits are those
+        of a pass over its own path alone, up to the order of sums.
+
+        Args:
+            prefix: prompt and output so far.
+            tokens: the tree's tokens, parents before their children.
+            parents: for each, the index of its parent in ``tokens``, or -1 for the last token of
+                ``prefix``.
+
+        The cache then holds ``prefix`` only; :meth:`keep_path` adds the path that was taken.
+        """
+        plan = plan_cache(self.tokens, prefix)
+        del self.tokens[plan.keep :]
+        feed = list(plan.feed)
+        rows = self.rows or len(feed) + len(tokens)
+        assert len(tokens) < rows, f"{len(tokens)} proposals and a prefix exceed {rows} rows"
+        while len(feed) + len(tokens) > rows:
+            ahead = min(rows, len(feed) - 1)
+            self._forward(feed[:ahead], rows, 1)
+            del feed[:ahead]
+        places, mask = self._tree_places(len(feed), parents, rows)
+        logits = self._pass([*feed, *tokens], rows, 1 + len(tokens), places, mask)
+        self.tokens += feed
+        return logits
+
+    @torch.inference_mode()
+    def keep_path(self, tokens: Sequence[int], path: Sequence[int]) -> None:
+        """Moves the nodes ``path`` of the last tree, with their ``tokens``, up to the prefix."""
+        end = len(self.tokens)
+        for place, node in enumerate(path):
+            if node != place:
+                for layer in self._cache.layers:
+                    layer.keys[:, :, end + place] = layer.keys[:, :, end + node]
+                    layer.values[:, :, end + place] = layer.values[:, :, end + node]
+        self.tokens += tokens
+
+    def _tree_places(
+        self, lead: int, parents: Sequence[int], rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Positions in the text and the attention mask of a tree behind ``lead`` tokens."""
+        start = len(self.tokens)
+        root = start + lead
+        places = list(range(start, start + rows))
+        mask = self._mask[:, :, start : start + rows].clone()
+        for node, parent in enumerate(parents):
+            places[lead + node] = places[lead + parent] + 1 if parent >= 0 else root
+            mask[0, 0, lead + node] = mask[0, 0, lead + parent if parent >= 0 else lead - 1]
+            mask[0, 0, lead + node, root + node] = True
+        return torch.tensor(places, device=self.device), mask
+
     def _forward(self, feed: list[int], rows: int, wanted: int) -> torch.Tensor:
         """One pass over ``feed`` padded to ``rows``; the logits of its last ``wanted`` tokens."""
         start = len(self.tokens)
         assert start + rows <= self.cache_length, "the cache is too short for this pass"
+        places, mask = self._span[start : start + rows], self._mask[:, :, start : start + rows]
+        logits = self._pass(feed, rows, wanted, places, mask)
+        self.tokens += feed
+        return logits
+
+    def _pass(
+        self, feed: list[int], rows: int, wanted: int, places: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        start = len(self.tokens)
         padded = feed + [feed[-1]] * (rows - len(feed))
         self._positions.length = start
         self._positions.rows = self._span[start : start + rows]
-        output = self.model(
-            input_ids=torch.tensor([padded], device=self.device),
-            position_ids=self._positions.rows[None],
-            attention_mask=self._mask[:, :, start : start + rows],
-            cache=self._cache,
-            use_cache=True,
-            # The head runs over all rows of a fixed shape; a prefill needs only its last one.
-            logits_to_keep=0 if rows == self.rows else wanted,
-        )
-        self.tokens += feed
+        with self._hidden_kept():
+            output = self.model(
+                input_ids=torch.tensor([padded], device=self.device),
+                position_ids=places[None],
+                attention_mask=mask,
+                cache=self._cache,
+                use_cache=True,
+                # The head runs over all rows of a fixed shape; a prefill needs only its last one.
+                logits_to_keep=0 if rows == self.rows else wanted,
+            )
         logits = output.logits[0]
-        return logits[len(feed) - wanted : len(feed)] if len(logits) == rows else logits
+        if len(logits) != rows:
+            return logits
+        kept = slice(len(feed) - wanted, len(feed))
+        self.hidden = self.hidden[kept]
+        return logits[kept]
+
+    @contextmanager
+    def _hidden_kept(self) -> Iterator[None]:
+        """Keeps what the output layer reads, whatever the model calls it."""
+
+        def keep(_module: torch.nn.Module, read: tuple[torch.Tensor, ...]) -> None:
+            self.hidden = read[0][0]
+
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(keep)
+        try:
+            yield
+        finally:
+            hook.remove()

@@ -1,0 +1,150 @@
+"""What a token/embedding speculator proposes: a chain, or a tree of candidates.
+
+Each head offers its best tokens behind every beam; a candidate's score is the sum of the log-probabilities
+of its tokens, and the best ones are kept. Under seeded sampling the noise of the choice rule is added to
+every head's scores (see :mod:`amusd_viz.models.choice`), so a head proposes what the target would choose
+if it had the head's distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from amusd_viz.models.choice import TokenChooser, gumbel_noise
+from amusd_viz.models.speculator import Speculator
+from amusd_viz.protocol import Tree
+
+Scores = Callable[[torch.Tensor, int], torch.Tensor]
+"""From logits ``(beams, words)`` and a head's number to the scores its tokens are ranked by."""
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A tree of proposals and what is known of each node.
+
+    Attributes:
+        tree: the proposals.
+        probabilities: of each node, by its head.
+        ends: when each head had spoken, by the ``clock`` given.
+    """
+
+    tree: Tree
+    probabilities: tuple[float, ...]
+    ends: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How much is drafted.
+
+    Attributes:
+        heads: how many heads speak (a tied speculator may go beyond those it was trained with).
+        top_k: how many tokens each head offers behind a beam.
+        candidates: how many candidates are kept; 1 makes a chain.
+        beams: how many prefixes are followed at a time; ``None`` for all, as published.
+    """
+
+    heads: int
+    top_k: tuple[int, ...]
+    candidates: int
+    beams: int | None = None
+
+    @classmethod
+    def chain(cls, heads: int) -> Shape:
+        """One candidate: every head's best token."""
+        return cls(heads, (1,) * heads, 1)
+
+
+def plain_scores(logits: torch.Tensor, _head: int) -> torch.Tensor:
+    """Of greedy decoding: log-probabilities."""
+    return torch.log_softmax(logits.float(), -1)
+
+
+def sampling_scores(chooser: TokenChooser, speculator: Speculator, position: int) -> Scores:
+    """By the choice rule of a run, where the first proposal stands at output ``position``."""
+    if chooser.greedy:
+        return plain_scores
+    listed = speculator.short_list
+
+    def scores(logits: torch.Tensor, head: int) -> torch.Tensor:
+        # Temperature, top-k and top-p look at one row and need no prefix.
+        rows = torch.stack([torch.from_numpy(chooser.processed(row, (0,))) for row in logits])
+        sampling = chooser.sampling
+        noise = torch.from_numpy(gumbel_noise(sampling.seed, position + head, chooser.vocabulary))
+        noise = noise if listed is None else noise[listed]
+        return torch.log_softmax(rows.double() + noise[: rows.shape[-1]], -1)
+
+    return scores
+
+
+@torch.inference_mode()
+def draft(
+    speculator: Speculator,
+    state: torch.Tensor,
+    token: int,
+    shape: Shape,
+    *,
+    scores: Scores = plain_scores,
+    clock: Callable[[], int] = lambda: 0,
+) -> Drafted:
+    """Proposes what follows ``token``.
+
+    Args:
+        state: the target's hidden state from which ``token`` was chosen, ``(emb_dim,)``.
+        token: the last committed token.
+        shape: of the tree.
+        scores: how tokens are ranked.
+        clock: read when a head has spoken.
+    """
+    h = speculator.begin(state.to(next(speculator.parameters()))[None])
+    last = torch.tensor([token], device=h.device)
+    totals = torch.zeros(1, dtype=torch.float64)
+    paths: list[tuple[int, ...]] = [()]
+    chances: dict[tuple[int, ...], float] = {}
+    ends: list[int] = []
+    for head in range(shape.heads):
+        h = speculator.advance(head, h, last)
+        logits = speculator.logits(head, h)
+        final = head == shape.heads - 1
+        kept = shape.candidates if final else shape.beams
+        beams, columns, totals = _best(scores(logits, head), totals, shape.top_k[head], kept)
+        ids = speculator.token_ids(columns)
+        probabilities = _probabilities(logits, beams, columns)
+        paths = [(*paths[b], t) for b, t in zip(beams.tolist(), ids.tolist(), strict=True)]
+        chances.update(zip(paths, probabilities, strict=True))
+        h, last = h[beams], ids
+        ends.append(clock())
+    tree = Tree.merge(paths)
+    nodes = (tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree)))
+    return Drafted(tree, tuple(chances[path] for path in nodes), tuple(ends))
+
+
+def _best(
+    scores: torch.Tensor, totals: torch.Tensor, offered: int, kept: int | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The beam, the column and the total score of the best continuations, best first."""
+    found = scores.topk(min(offered, scores.shape[-1]), dim=-1)
+    sums = (totals[:, None] + found.values.double().cpu()).flatten()
+    order = sums.argsort(descending=True, stable=True)[:kept]
+    columns = found.indices.flatten()[order.to(found.indices.device)]
+    return order // found.indices.shape[1], columns, sums[order]
+
+
+def _probabilities(logits: torch.Tensor, beams: torch.Tensor, columns: torch.Tensor) -> list[float]:
+    normaliser = logits.float().logsumexp(-1)
+    chosen = logits[beams, columns].float() - normaliser[beams]
+    return [round(p, 5) for p in chosen.exp().tolist()]
+
+
+def limited(drafted: Drafted, nodes: int, depth: int, end_tokens: Sequence[int]) -> Drafted:
+    """The part that fits into a window; see :meth:`amusd_viz.protocol.tree.Tree.limited`."""
+    tree = drafted.tree.limited(nodes, depth, end_tokens)
+    of_path = {
+        tuple(drafted.tree.tokens[n] for n in drafted.tree.path(node)): p
+        for node, p in enumerate(drafted.probabilities)
+    }
+    paths = (tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree)))
+    return Drafted(tree, tuple(of_path[path] for path in paths), drafted.ends)
