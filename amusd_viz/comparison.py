@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from amusd_viz.views.playground import Playground
     from amusd_viz.views.theater import Theater
 
-METHODS = tuple(words.METHODS)
-"""Every way of decoding, from the plainest on."""
+METHODS = tuple(method for method in words.METHODS if method != "speculator")
+"""The ways of decoding that need no more than two models, from the plainest on."""
 
 
 class Comparison:

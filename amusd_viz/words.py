@@ -13,7 +13,12 @@ from amusd_viz.events import Side, Wait
 from amusd_viz.protocol.messages import Fate
 from amusd_viz.trace import Trace
 
-METHODS = {"autoregressive": "autoregressive", "synchronous": "synchronous", "amusd": "AMUSD"}
+METHODS = {
+    "autoregressive": "autoregressive",
+    "synchronous": "synchronous",
+    "speculator": "speculator",
+    "amusd": "AMUSD",
+}
 """The methods, from the plainest on, by their name in a header; others are shown as they are."""
 
 FATES = {

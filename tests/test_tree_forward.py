@@ -101,10 +101,11 @@ def test_a_chain_is_bit_equal_to_a_window_where_rows_are_fixed(
 
 def test_the_state_is_what_the_output_layer_reads(model: torch.nn.Module, lm: CausalLM) -> None:
     head = model.get_output_embeddings()
-    for logits in (
-        lm.prefill([4, 8, 15])[None],
-        lm.logits_after([4, 8, 15, 16], [23, 42]),
-        lm.logits_of_tree([4, 8, 15, 16], [23, 7], [-1, -1]),
+    for forward in (
+        lambda: lm.prefill([4, 8, 15])[None],
+        lambda: lm.logits_after([4, 8, 15, 16], [23, 42]),
+        lambda: lm.logits_of_tree([4, 8, 15, 16], [23, 7], [-1, -1]),
     ):
+        logits = forward()
         with torch.inference_mode():
             torch.testing.assert_close(head(lm.hidden[-len(logits) :]), logits)

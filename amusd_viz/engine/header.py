@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -29,22 +30,22 @@ def run_header(
 ) -> ev.Header:
     """Everything about a run but its events."""
     target = ready[ev.Side.TARGET]
-    draft = ready.get(ev.Side.DRAFT)
     target_device = session.devices[ev.Side.TARGET]
     kind = target.gpu_name or f"cpu {target.capability}"
+    proposes = settings.uses_draft or settings.uses_speculator
     return ev.Header(
         source="measured",
         method=settings.method,
-        policy=settings.window_policy().name if settings.uses_draft else "",
-        run_ahead=settings.run_ahead_policy().name if settings.uses_draft else "",
+        policy=settings.window_policy().name if proposes else "",
+        run_ahead=settings.run_ahead_policy().name if proposes else "",
         max_new_tokens=settings.max_new_tokens,
         sampling=settings.sampling,
         end_tokens=tuple(sorted(session.tokens.end_tokens)),
         stop=settings.stop,
         pair=session.pair.name,
-        draft=session.pair.draft.described(draft.parameters) if draft else None,
+        draft=_drafter(session, settings, ready),
         target=session.pair.target.described(target.parameters),
-        draft_device=(session.devices[ev.Side.DRAFT].described(draft.gpu_name) if draft else None),
+        draft_device=_draft_device(session, settings, ready),
         target_device=target_device.described(target.gpu_name),
         numerics=ev.Numerics(
             dtype=target.dtype,
@@ -60,6 +61,30 @@ def run_header(
         prompt=prompt,
         prompt_ids=tuple(prompt_ids),
     )
+
+
+def _drafter(
+    session: Session, settings: RunSettings, ready: Mapping[ev.Side, Ready]
+) -> ev.Model | None:
+    if settings.uses_speculator:
+        assert session.speculator is not None
+        return ev.Model(
+            name="token/embedding speculator",
+            description=f"heads on the target's own state, from {session.speculator.name}",
+            parameters=ready[ev.Side.TARGET].speculator_parameters,
+        )
+    draft = ready.get(ev.Side.DRAFT)
+    return session.pair.draft.described(draft.parameters) if draft else None
+
+
+def _draft_device(
+    session: Session, settings: RunSettings, ready: Mapping[ev.Side, Ready]
+) -> ev.Device | None:
+    if settings.uses_speculator:
+        gpu_name = ready[ev.Side.TARGET].gpu_name
+        return replace(session.devices[ev.Side.TARGET], shared=True).described(gpu_name)
+    draft = ready.get(ev.Side.DRAFT)
+    return session.devices[ev.Side.DRAFT].described(draft.gpu_name) if draft else None
 
 
 @cache

@@ -10,6 +10,7 @@ import ctypes
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,6 +36,8 @@ class Birth:
     proposals: Any
     commits: Any
     flags: Any
+    speculator: Path | None = None
+    """Of the target's worker: the folder of its token/embedding speculator."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Ready(_Report, frozen=True, tag=True):
     parameters: int
     gpu_name: str
     capability: str
+    speculator_parameters: int = 0
 
 
 class Happened(_Report, frozen=True, tag=True):

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from amusd_viz import events as ev
@@ -33,7 +34,7 @@ from amusd_viz.engine.worker_process import CONTEXT, WorkerProcess
 from amusd_viz.errors import EngineError, SettingError, WorkerDiedError
 from amusd_viz.models.card import Card
 from amusd_viz.models.memory import check_memory
-from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.models.pairs import ModelSource, resolve_pair, speculator_folder
 from amusd_viz.models.tokens import Chat, Tokens, shown_prompt
 
 log = logging.getLogger("amusd_viz")
@@ -61,6 +62,7 @@ class Session:
         sides: whose workers to start at once; the other one is started when a run needs it.
         all_cores: both models on all cores that this process may use, for methods in which only one
             of them works at a time.
+        speculator: folder of a token/embedding speculator of the target; the default target has one.
 
     Raises:
         SettingError, DeviceError, ModelError, PairError: what cannot work, before it is tried.
@@ -79,6 +81,7 @@ class Session:
         rows: int = ROWS,
         sides: Sequence[ev.Side] = tuple(ev.Side),
         all_cores: bool = False,
+        speculator: str | Path | None = None,
     ) -> None:
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 64:
             raise SettingError(f"rows is {rows!r}; it must be a whole number between 1 and 64")
@@ -88,6 +91,8 @@ class Session:
         self.devices = dict(zip(ev.Side, chosen, strict=True))
         self.pair = resolve_pair(pair, draft=draft, target=target)
         self.rows = rows
+        self.speculator = speculator_folder(self.pair.target, speculator)
+        """Folder of the target's token/embedding speculator, or ``None``."""
         self._dtype = dtype
         self.tokens = Tokens(self.pair.target.folder)
         log.info(check_memory(self.pair, dtype))
@@ -164,7 +169,7 @@ class Session:
 
         Args:
             prompt: what to continue or, with a chat model, to answer; or the messages of a chat.
-            method: ``"autoregressive"``, ``"synchronous"`` or ``"amusd"``.
+            method: ``"autoregressive"``, ``"synchronous"``, ``"speculator"`` or ``"amusd"``.
             max_new_tokens: exact length limit of the output, in tokens.
             temperature: 0 is greedy; otherwise seeded sampling, which no schedule can change.
             top_k, top_p: keep only the likeliest tokens; 0 and 1 keep all.
@@ -173,7 +178,7 @@ class Session:
             seed: of the sampling.
             stop: strings at which the output ends; its text does not hold them.
             policy: how many proposals the target waits for (amusd).
-            lookahead: proposals a round (synchronous).
+            lookahead: proposals a round (synchronous, speculator).
             run_ahead: how far ahead the draft may go (amusd).
             chat: put the prompt as a user's message; by default if the model has a template.
             more: further fields of :class:`~amusd_viz.engine.settings.RunSettings`.
@@ -201,6 +206,11 @@ class Session:
             **more,
         )
         settings.check_rows(self.rows)
+        if settings.uses_speculator and self.speculator is None:
+            raise SettingError(
+                f"{self.pair.target.name} has no token/embedding speculator; give its folder with "
+                "Session(speculator=...), or train one: python -m amusd_viz.training.speculator"
+            )
         prompt_ids = self.tokens.encode(prompt, chat=chat)
         check_fits(len(prompt_ids), max_new_tokens, self.tokens.context)
         if self._closed:
@@ -297,6 +307,7 @@ class Session:
             proposals=self._proposals,
             commits=self._commits,
             flags=self._flags,
+            speculator=self.speculator if side is ev.Side.TARGET else None,
         )
 
     def _on_report(self, side: ev.Side, report: Report) -> None:

@@ -34,13 +34,15 @@ class RunSettings:
 
     Attributes:
         method: ``"autoregressive"`` (target alone), ``"synchronous"`` (draft and target take
-            turns) or ``"amusd"`` (both run all the time).
+            turns), ``"speculator"`` (heads on the target's own state propose, and no draft model
+            runs) or ``"amusd"`` (both run all the time).
         max_new_tokens: exact length limit of the output.
         sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
         policy: how many proposals the target waits for (amusd): ``"paper"``, ``"eager"``,
             ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
             run-ahead too.
-        lookahead: proposals a round (synchronous).
+        lookahead: proposals a round (synchronous; of the speculator: how many heads speak).
+        candidates: how many candidates of the speculator are judged at once; 1 is a chain.
         run_ahead: how far past the last committed token the draft may go (amusd).
         unsure_below: proposals of lower probability carry the ``unsure`` flag; with
             ``"confidence(p)"`` it is p unless given.
@@ -53,6 +55,7 @@ class RunSettings:
     sampling: ev.Sampling = _GREEDY
     policy: str = "paper"
     lookahead: int = 4
+    candidates: int = 1
     run_ahead: int = 16
     unsure_below: float = 0.0
     stop: tuple[str, ...] = ()
@@ -66,6 +69,7 @@ class RunSettings:
             )
         _whole("max_new_tokens", self.max_new_tokens, 1, MAX_POSITIONS - 1)
         _whole("lookahead", self.lookahead, 1, MOST_RUN_AHEAD)
+        _whole("candidates", self.candidates, 1, 64)
         _whole("run_ahead", self.run_ahead, 1, MOST_RUN_AHEAD)
         _number("unsure_below", self.unsure_below, 0, 1)
         _number("temperature", self.sampling.temperature, 0, 100)
@@ -86,7 +90,7 @@ class RunSettings:
 
     def check_rows(self, rows: int) -> None:
         """Refuses a lookahead whose window would not fit one pass of ``rows`` rows."""
-        if self.method == "synchronous" and self.lookahead > rows - 1:
+        if self.method in ("synchronous", "speculator") and self.lookahead > rows - 1:
             raise SettingError(
                 f"lookahead {self.lookahead} needs passes of {self.lookahead + 1} rows, this session "
                 f"has {rows}; use a lookahead up to {rows - 1}, or open Session(rows=...) with more"
@@ -98,11 +102,14 @@ class RunSettings:
             return Fixed(0, "none")
         if self.method == "synchronous":
             return Fixed(self.lookahead, f"lookahead({self.lookahead})")
+        if self.method == "speculator":
+            many = self.candidates > 1
+            return Fixed(0, f"tree({self.candidates})" if many else "chain")
         return window_policy(self.policy)
 
     def run_ahead_policy(self) -> RunAheadPolicy:
         """The draft's policy; a fresh one."""
-        if self.method == "synchronous":
+        if self.method in ("synchronous", "speculator"):
             return TakeTurns(self.lookahead)
         if isinstance(self.window_policy(), AdaptiveWindow):
             return AdaptiveRunAhead(self.run_ahead)
@@ -110,7 +117,13 @@ class RunSettings:
 
     @property
     def uses_draft(self) -> bool:
-        return self.method != "autoregressive"
+        """Whether a draft model takes part, in a process of its own."""
+        return self.method in ("synchronous", "amusd")
+
+    @property
+    def uses_speculator(self) -> bool:
+        """Whether heads inside the target's process take part."""
+        return self.method == "speculator"
 
 
 def check_fits(prompt_tokens: int, max_new_tokens: int, context: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -160,19 +160,25 @@ class TargetRun:
         self._receive_proposals()
         self._settle(start, window, logits)
 
-    def _settle(self, start: int, window: Window, logits: torch.Tensor) -> None:
+    def _settle(self, start: int, window: Window, logits: torch.Tensor) -> Verdict:
         """Judges the window by the rows of ``logits``, commits and records."""
         computed = self.recorder.now()
         scores: list[np.ndarray] = []
-        verdict = self.side.settle(self._choices(window, logits, scores))
+
+        def choose(node: int) -> int:
+            # What was accepted of the window so far is committed by now.
+            committed = self.side.committed
+            row = self.chooser.processed(logits[node + 1], [*self.order.prompt_ids, *committed])
+            scores.append(row)
+            return self.chooser.choose(row, len(committed))
+
+        verdict = self.side.settle_tree(choose)
         end = self.recorder.now()
         self._commit(verdict)
         if window.position:
             self.side.policy.passed(proposals=len(window.tokens), start=start, end=end)
-        recorded = [
-            best_candidates(row, window.tokens[i] if i < len(window.tokens) else verdict.tokens[i])
-            for i, row in enumerate(scores)
-        ]
+        judged = verdict.tokens if window.tree else (*window.tokens, *verdict.tokens[-1:])
+        recorded = [best_candidates(row, judged[i]) for i, row in enumerate(scores)]
         self.recorder.extend(
             stamp.verdict_reached(
                 start,
@@ -188,16 +194,7 @@ class TargetRun:
         )
         if verdict.finish:
             self._finish(verdict, end)
-
-    def _choices(
-        self, window: Window, logits: torch.Tensor, scores: list[np.ndarray]
-    ) -> Iterator[int]:
-        """The target's own token at each row, made as they are asked for."""
-        prefix = [*self.order.prompt_ids, *self.side.committed]
-        for i, row in enumerate(logits):
-            processed = self.chooser.processed(row, [*prefix, *window.tokens[:i]])
-            scores.append(processed)
-            yield self.chooser.choose(processed, window.position + i)
+        return verdict
 
     def _finish(self, verdict: Verdict, t: int) -> None:
         assert verdict.finish is not None

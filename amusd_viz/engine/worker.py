@@ -65,6 +65,7 @@ def _serve(birth: Birth) -> None:
     import torch
 
     from amusd_viz.models.kernels import load
+    from amusd_viz.models.loading import parameter_count as weight_count
 
     torch.set_num_threads(birth.device.threads)
     torch.set_grad_enabled(False)
@@ -76,6 +77,7 @@ def _serve(birth: Birth) -> None:
         threads=birth.device.threads,
     )
     on_gpu = birth.device.gpu is not None
+    speculator = _speculator(birth, loaded)
     _report(
         birth,
         Ready(
@@ -84,6 +86,7 @@ def _serve(birth: Birth) -> None:
             parameters=loaded.parameters,
             gpu_name=torch.cuda.get_device_name(birth.device.gpu) if on_gpu else "",
             capability="" if on_gpu else torch.backends.cpu.get_cpu_capability(),
+            speculator_parameters=weight_count(speculator) if speculator else 0,
         ),
     )
     lm = None
@@ -92,7 +95,16 @@ def _serve(birth: Birth) -> None:
         if order is None:
             return
         lm = _fitting(lm, loaded, order)
-        _play(birth, lm, order)
+        _play(birth, lm, order, speculator)
+
+
+def _speculator(birth: Birth, loaded: Any) -> Any:
+    """The target's token/embedding speculator, on its device, if there is one."""
+    if birth.speculator is None:
+        return None
+    from amusd_viz.models.compact_speculator import open_speculator
+
+    return open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
 
 
 def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
@@ -102,13 +114,18 @@ def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
     return loaded.with_cache(order.cache_length)
 
 
-def _play(birth: Birth, lm: Any, order: RunOrder) -> None:
+def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any) -> None:
     from amusd_viz.engine.draft_worker import DraftRun
+    from amusd_viz.engine.speculator_worker import SpeculatorRun
     from amusd_viz.engine.target_worker import TargetRun
 
     recorder = Recorder(order.run, order.clock, birth.reports.send_bytes)
-    half = DraftRun if birth.side is ev.Side.DRAFT else TargetRun
-    half(lm, order, birth, recorder).play()
+    if birth.side is ev.Side.DRAFT:
+        DraftRun(lm, order, birth, recorder).play()
+    elif order.settings.uses_speculator:
+        SpeculatorRun(lm, order, birth, recorder, speculator).play()
+    else:
+        TargetRun(lm, order, birth, recorder).play()
     _report(birth, RunOver(order.run))
 
 

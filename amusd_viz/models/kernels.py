@@ -29,12 +29,14 @@ class LoadedModel:
             ``"packed"`` (torch, weights laid out once) or ``"eager"`` (torch).
         parameters: number of weights.
         with_cache: gives it a KV cache of some length, in tokens.
+        embedding: its input embedding, ``(vocabulary, width)``.
     """
 
     dtype: str
     kernel: str
     parameters: int
     with_cache: Callable[[int], LanguageModel]
+    embedding: torch.Tensor
 
 
 def load(
@@ -73,6 +75,7 @@ def load(
         kernel="packed" if packed else "eager",
         parameters=parameters,
         with_cache=lambda length: CausalLM(model, length, rows),
+        embedding=model.get_input_embeddings().weight,
     )
 
 
@@ -86,6 +89,7 @@ def _native(
         kernel="native",
         parameters=weights.parameters,
         with_cache=lambda length: NativeLM(weights, length, rows, threads),
+        embedding=weights.embedding,
     )
 
 

@@ -12,7 +12,7 @@ from amusd_viz import events as ev
 from amusd_viz.errors import ModelError, PairError, SettingError
 from amusd_viz.models import default_target
 from amusd_viz.models.hub_pairs import HUB_PAIRS
-from amusd_viz.paths import shipped_draft
+from amusd_viz.paths import assets, shipped_draft
 
 DEFAULT_PAIR = "twin"
 
@@ -109,6 +109,21 @@ def resolve_pair(
     if draft_source.bits is None:
         check_same_tokenizer(resolved)
     return resolved
+
+
+def speculator_folder(target: ModelSource, chosen: str | Path | None = None) -> Path | None:
+    """The folder of a target's token/embedding speculator: the chosen one, or the one that is shipped.
+
+    Raises:
+        ModelError: there is no such folder.
+    """
+    if chosen is not None:
+        folder = Path(chosen).expanduser()
+        if not folder.is_dir():
+            raise ModelError(f"there is no folder {chosen}; give the folder of a speculator")
+        return folder
+    shipped = assets("speculator", target.name)
+    return shipped if shipped.is_dir() and target.name == default_target.NAME else None
 
 
 def _target_source(name: str | None, find: Callable[[str], Path]) -> ModelSource:
