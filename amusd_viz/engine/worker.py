@@ -102,9 +102,13 @@ def _speculator(birth: Birth, loaded: Any) -> Any:
     """The target's token/embedding speculator, on its device, if there is one."""
     if birth.speculator is None:
         return None
-    from amusd_viz.models.compact_speculator import open_speculator
+    from amusd_viz.models.compact_speculator import card_of, open_speculator
+    from amusd_viz.models.speculator_check import check_speculator
 
-    return open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
+    speculator = open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
+    lm = loaded.with_cache(512)
+    check_speculator(speculator, lm, card_of(birth.speculator), birth.speculator.name)
+    return speculator
 
 
 def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:

@@ -27,9 +27,10 @@ class NgramTable:
     def guess(self, text: Text) -> torch.Tensor:
         """A guess of each token of an answer, given those before it: ids, ``(tokens,)``."""
         ids = [*text.prompt.tolist(), *text.tokens.tolist()]
-        return torch.tensor([self._after(ids[:at]) for at in range(len(text.prompt), len(ids))])
+        return torch.tensor([self.after(ids[:at]) for at in range(len(text.prompt), len(ids))])
 
-    def _after(self, ids: list[int]) -> int:
+    def after(self, ids: list[int]) -> int:
+        """The guess of the token after ``ids``."""
         for length in range(self.LONGEST, -1, -1):
             found = self._next.get(tuple(ids[len(ids) - length :]))
             if found is not None:

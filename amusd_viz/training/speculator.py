@@ -1,0 +1,237 @@
+"""Trains a token/embedding speculator for a target, in one command.
+
+    python -m amusd_viz.training.generate --tokens 300000
+    python -m amusd_viz.training.generate --held-out
+    python -m amusd_viz.training.speculator
+
+It learns from the shards of the first command, is judged by those of the second, goes on where it was
+interrupted, and ends with a folder that ``Session(speculator=...)`` takes. ``--text`` names a JSONL
+whose texts serve as stage 1; without it the target's own samples do. ``--export`` writes the published
+layout besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from amusd_viz.errors import ModelError
+from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.compact_speculator import export_full, listed_speculator, save_compact
+from amusd_viz.models.loading import load_model
+from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.models.speculator import Speculator, SpeculatorConfig
+from amusd_viz.models.speculator_check import known_answer
+from amusd_viz.models.tokens import Tokens
+from amusd_viz.paths import cache
+from amusd_viz.training.generate import held_out_folder, text_folder
+from amusd_viz.training.ngram import NgramTable
+from amusd_viz.training.read_text import PIECE, read_text
+from amusd_viz.training.shards import Text, read_shard, shard_files
+from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan
+from amusd_viz.training.speculator_rows import Rows, disagreement
+from amusd_viz.training.speculator_scores import Scores, ngram_scores, score
+
+KNOWN = 64
+"""Tokens of the answer by which a speculator is recognised."""
+MOST_DISAGREEMENT = 0.01
+"""Ties of two words in 16 bits are far rarer than this."""
+
+
+def training_folder(target: str) -> Path:
+    """Where a target's training is kept."""
+    return cache("training", target, "speculator")
+
+
+def texts_in(folder: Path) -> list[Text]:
+    """The generated texts of a folder.
+
+    Raises:
+        ModelError: there are none.
+    """
+    texts = [text for file in shard_files(folder) for text in read_shard(file)]
+    if not texts:
+        raise ModelError(
+            f"{folder} holds no text; make some: python -m amusd_viz.training.generate"
+        )
+    return texts
+
+
+def fresh_speculator(
+    model: torch.nn.Module, plan: Plan, listed: tuple[int, ...], name: str
+) -> Speculator:
+    """A tied speculator of the target's width, before its first step."""
+    embedding = model.get_input_embeddings().weight.detach()
+    config = SpeculatorConfig(
+        emb_dim=embedding.shape[1],
+        vocab_size=embedding.shape[0],
+        n_predict=plan.heads,
+        tie_weights=True,
+        scale_input=True,
+        short_list=listed,
+        base_model=name,
+    )
+    speculator = listed_speculator(config, embedding)
+    rows = speculator.emb[0].rows.detach().clone()
+    speculator.initialise(torch.Generator().manual_seed(plan.seed))
+    with torch.no_grad():
+        speculator.emb[0].rows.copy_(rows)
+    return speculator
+
+
+def check_alignment(rows: Rows, head: torch.Tensor, most: int = 2048) -> int:
+    """Refuses states that do not belong to their tokens; returns how many positions were looked at.
+
+    Raises:
+        ModelError: the output layer's best token on a stored state is often another than the stored.
+    """
+    at = torch.linspace(0, len(rows) - 1, min(most, len(rows))).long()
+    wrong = disagreement(rows, head, at)
+    if wrong > MOST_DISAGREEMENT * len(at):
+        raise ModelError(
+            f"at {wrong} of {len(at)} positions the output layer's best token on the stored state is "
+            "not the stored one; the shards are of another target, or damaged: generate them anew"
+        )
+    return len(at)
+
+
+class Training:
+    """What the command does, step by step.
+
+    Args:
+        source: the target.
+        options: of the command line.
+    """
+
+    def __init__(self, source: ModelSource, options: argparse.Namespace) -> None:
+        self.source, self.options = source, options
+        self.folder = Path(options.folder) if options.folder else training_folder(source.name)
+        self.model = load_model(source, "cpu", "fp32")
+        self.tokens = Tokens(source.folder)
+        files = shard_files(text_folder(source.name))
+        self.texts = texts_in(text_folder(source.name))
+        self.rows = Rows(self.texts)
+        self.judged_texts = texts_in(held_out_folder(source.name))
+        self.judged = Rows(self.judged_texts)
+        self.plan = self._plan(tuple(file.name for file in files))
+
+    def _plan(self, shards: tuple[str, ...]) -> Plan:
+        """The plan of the command line; that of a training under way goes on with its own shards."""
+        options = self.options
+        steps = max(1, round(options.passes * len(self.rows) / options.batch))
+        stage_2 = round(steps * 2 / 7)
+        return Plan(
+            heads=options.heads,
+            words=options.words,
+            stage_1=steps - stage_2,
+            stage_2=stage_2,
+            batch=options.batch,
+            learning_rate=options.learning_rate,
+            soft=options.soft,
+            seed=options.seed,
+            shards=shards,
+        )
+
+    def run(self) -> Scores | None:
+        """Trains, or goes on; ``None`` where it was interrupted."""
+        head = self.model.get_output_embeddings().weight
+        looked = check_alignment(self.rows, head) + check_alignment(self.judged, head)
+        print(f"{len(self.rows)} positions; {looked} of them checked against the output layer")
+        always = self.tokens.end_tokens
+        listed = self.rows.frequent_tokens(self.plan.words, always)
+        speculator = fresh_speculator(self.model, self.plan, listed, self.source.name)
+        course = Course(
+            speculator, (self._stage_1(), self.rows), self.judged, self.plan, self.folder
+        )
+        if (self.folder / STATE_FILE).is_file() and not self.options.fresh:
+            course.resume()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, course.stop)
+        course.run()
+        return self._finish(course) if course.done else None
+
+    def _stage_1(self) -> Rows:
+        if not self.options.text:
+            return self.rows
+        lm = CausalLM(self.model, PIECE + 8)
+        return Rows(read_text(Path(self.options.text), lm, self.tokens, self.options.text_tokens))
+
+    def _finish(self, course: Course) -> Scores:
+        scores = score(course.speculator, self.judged)
+        table = ngram_scores(NgramTable(self.texts), self.judged_texts, self.plan.heads)
+        card = self._card(course, scores, table)
+        save_compact(course.speculator, self.folder, card)
+        if self.options.export:
+            export_full(course.speculator, self.options.export)
+        print(
+            f"heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
+            f"{scores.chain:.2f}, {scores.candidates} candidates {scores.tree:.2f}"
+        )
+        print(f"an n-gram table of the same text: right {table.right:.3f}, chain {table.chain:.2f}")
+        print(f"written to {self.folder}")
+        return scores
+
+    def _card(self, course: Course, scores: Scores, table: Any) -> dict[str, Any]:
+        plan = msgspec.to_builtins(course.plan)
+        plan["shards"] = len(plan["shards"])
+        return {
+            "target": self.source.name,
+            "trained": datetime.now(UTC).date().isoformat(),
+            "torch": version("torch"),
+            "positions": len(self.rows),
+            "texts": len(self.texts),
+            "stage_1_text": "a file of the user's" if self.options.text else "the target's samples",
+            "plan": plan,
+            "held_out": {"texts": len(self.judged_texts), "decoding": "greedy"}
+            | msgspec.to_builtins(scores),
+            "ngram_table": msgspec.to_builtins(table),
+            "curve": msgspec.to_builtins(course.curve),
+            "known_answer": self._known_answer(course.speculator),
+        }
+
+    def _known_answer(self, speculator: Speculator) -> dict[str, Any]:
+        """Of some held-out answers the one that the heads are right about most often."""
+        lm = CausalLM(self.model, 512)
+        asked = [
+            (text.prompt.tolist(), text.tokens[:KNOWN].tolist()) for text in self.judged_texts[:8]
+        ]
+        answers = [
+            known_answer(speculator, lm, prompt, answer)
+            for prompt, answer in asked
+            if self.plan.heads < len(answer) and len(prompt) + len(answer) <= 512
+        ]
+        return max(answers, key=lambda answer: sum(answer["right"]), default={})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--target", help="a folder or name; the default target if left out")
+    parser.add_argument("--folder", help="where the training is kept and the result goes")
+    parser.add_argument("--text", help="JSONL with a 'text' a line, for stage 1")
+    parser.add_argument("--text-tokens", type=int, default=500_000, help="most tokens of --text")
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--words", type=int, default=4096, help="length of the short list")
+    parser.add_argument("--passes", type=float, default=4.0, help="how often the text is read")
+    parser.add_argument("--batch", type=int, default=1024, help="positions a step")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--soft", type=float, default=0.0, help="share of soft labels, 0 to 1")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--export", help="write the published layout to this folder too")
+    parser.add_argument("--fresh", action="store_true", help="begin anew")
+    options = parser.parse_args(arguments)
+    target = resolve_pair(draft="twin", target=options.target).target
+    Training(target, options).run()
+
+
+if __name__ == "__main__":
+    main()

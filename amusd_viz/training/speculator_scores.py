@@ -1,0 +1,130 @@
+"""How good a speculator is on texts it has not seen: head by head, and in tokens a step.
+
+Texts are the target's own greedy ones, so a step of decoding can be replayed without the target: what
+it would have accepted stands in the text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+import msgspec
+import torch
+
+from amusd_viz.models.drafting import Shape, draft
+from amusd_viz.models.speculator import Speculator
+from amusd_viz.protocol import ROOT, Tree
+from amusd_viz.training.ngram import NgramTable
+from amusd_viz.training.shards import Text
+from amusd_viz.training.speculator_rows import NOTHING, Rows
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one speculator on some held-out texts.
+
+    Attributes:
+        heads: share of right tokens of each head, where all tokens before are given.
+        positions: how many the first head was asked for.
+        chain: tokens a step with the heads' best tokens in a row (accepted ones and the target's).
+        tree: tokens a step with a tree of ``candidates``.
+        steps: number of steps the last two are means of.
+    """
+
+    heads: tuple[float, ...]
+    positions: int
+    chain: float
+    tree: float
+    candidates: int
+    steps: int
+
+
+def score(speculator: Speculator, rows: Rows, *, candidates: int = 5, heads: int = 0) -> Scores:
+    """Scores a speculator on held-out rows; ``heads`` beyond ``n_predict`` only where it is tied."""
+    heads = heads or speculator.config.n_predict
+    offered = speculator.config.top_k_tokens_per_head
+    top_k = (*offered, *offered[-1:] * heads)[:heads]
+    chain, steps = tokens_per_step(rows, _drafts(speculator, rows, Shape.chain(heads)))
+    shape = Shape(heads, top_k, candidates, 2 * candidates)
+    tree, _ = tokens_per_step(rows, _drafts(speculator, rows, shape))
+    accuracy = head_accuracy(speculator, rows, heads)
+    return Scores(
+        heads=tuple(round(a, 4) for a in accuracy),
+        positions=len(rows.usable()),
+        chain=round(chain, 3),
+        tree=round(tree, 3),
+        candidates=candidates,
+        steps=steps,
+    )
+
+
+@torch.inference_mode()
+def head_accuracy(speculator: Speculator, rows: Rows, heads: int) -> list[float]:
+    """How often each head's best token is the right one, given all before it."""
+    right, asked = torch.zeros(heads), torch.zeros(heads)
+    for chunk in rows.usable().split(1024):
+        batch = rows.batch(chunk, heads)
+        for head, logits in enumerate(speculator.each_head(batch.states, batch.given)):
+            best = speculator.token_ids(logits.argmax(-1))
+            right[head] += (best == batch.labels[:, head]).sum()
+            asked[head] += (batch.labels[:, head] != NOTHING).sum()
+    return (right / asked.clamp_min(1)).tolist()
+
+
+def tokens_per_step(rows: Rows, drafts: Callable[[int], Tree]) -> tuple[float, int]:
+    """Mean tokens a step of decoding the texts with what ``drafts`` proposes behind a position.
+
+    Returns:
+        The mean, and over how many steps. A text's last step counts what it had room for.
+    """
+    tokens = rows.tokens.tolist()
+    gained = steps = 0
+    for start, length in zip(rows.starts.tolist(), rows.lengths.tolist(), strict=True):
+        at, end = start, start + length
+        while at + 1 < end:
+            tree, node, accepted = drafts(at), ROOT, 0
+            while at + 1 + accepted < end:
+                child = tree.child(node, tokens[at + 1 + accepted])
+                if child is None:
+                    break
+                node, accepted = child, accepted + 1
+            step = min(accepted + 1, end - 1 - at)
+            gained, steps, at = gained + step, steps + 1, at + step
+    return gained / max(steps, 1), steps
+
+
+class NgramScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a table of what followed the last tokens in the training text: the floor to beat.
+
+    Attributes:
+        right: share of right tokens, where all before are given; the same for every head.
+        chain: tokens a step with what it proposes in a row.
+    """
+
+    right: float
+    chain: float
+
+
+def ngram_scores(table: NgramTable, texts: Sequence[Text], heads: int) -> NgramScores:
+    """Scores a table as :func:`score` does a speculator of so many heads."""
+    guesses = [(table.guess(text)[1:], text.tokens[1:]) for text in texts]
+    right = sum(int((guess == tokens).sum()) for guess, tokens in guesses)
+    asked = sum(len(tokens) for _, tokens in guesses)
+    ids = [(text.prompt.tolist(), text.tokens.tolist()) for text in texts]
+    starts = torch.tensor([len(t) for _, t in ids]).cumsum(0).tolist()
+    rows = Rows(texts)
+
+    def drafts(at: int) -> Tree:
+        text = bisect_right(starts, at)
+        prompt, tokens = ids[text]
+        seen = [*prompt, *tokens[: at - (starts[text] - len(tokens)) + 1]]
+        for _ in range(heads):
+            seen.append(table.after(seen))
+        return Tree.chain(seen[-heads:])
+
+    chain, _ = tokens_per_step(rows, drafts)
+    return NgramScores(right=round(right / max(asked, 1), 4), chain=round(chain, 3))
+
+
+def _drafts(speculator: Speculator, rows: Rows, shape: Shape) -> Callable[[int], Tree]:
+    return lambda at: draft(speculator, rows.states[at], int(rows.tokens[at]), shape).tree

@@ -1,0 +1,157 @@
+"""Decoding with a speculator: the output is the target's own, whatever is proposed, as chain or tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tiny_speculator import generate_tiny_text, save_tiny_target, train_tiny_speculator
+
+from amusd_viz import events as ev
+from amusd_viz.engine import Run, Session
+from amusd_viz.errors import ModelError, SettingError
+from amusd_viz.metrics import measure
+from amusd_viz.protocol import Fate
+from amusd_viz.trace import Trace
+
+pytestmark = pytest.mark.engine
+
+SAMPLINGS = {
+    "greedy": {},
+    "T 0.7": {"temperature": 0.7, "seed": 7},
+    "T 1.0, top-p 0.9": {"temperature": 1.0, "top_p": 0.9, "seed": 11},
+}
+WAYS = [{}, {"lookahead": 2}, {"candidates": 3}, {"candidates": 5, "lookahead": 3}]
+ROWS = 16
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMUSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        target = save_tiny_target(tmp_path_factory.mktemp("models"))
+        generate_tiny_text(target)
+        folder = train_tiny_speculator(target, tmp_path_factory.mktemp("trained"))
+    draft = str(target.folder.parent / "draft")
+    with Session(
+        draft=draft, target=str(target.folder), dtype="fp32", rows=ROWS, speculator=folder
+    ) as session:
+        yield session
+
+
+def finished(run: Run) -> Run:
+    run.wait().trace.check()
+    return run
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
+def test_the_output_is_that_of_autoregressive_decoding(tiny: Session, sampling: dict) -> None:
+    accepted = 0
+    for number in range(4):
+        prompt = f"w{number} w{number + 50} w7"
+        plain = finished(tiny.decode(prompt, "autoregressive", max_new_tokens=40, **sampling))
+        for how in WAYS:
+            run = finished(tiny.decode(prompt, "speculator", max_new_tokens=40, **how, **sampling))
+            assert run.token_ids == plain.token_ids, how
+            assert run.header.numerics == plain.header.numerics
+            accepted += measure(run.trace).accepted
+    assert accepted > 20
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 6])
+def test_exact_length(tiny: Session, length: int) -> None:
+    plain = finished(tiny.decode("w4", "autoregressive", max_new_tokens=length))
+    for how in WAYS:
+        run = finished(tiny.decode("w4", "speculator", max_new_tokens=length, **how))
+        assert run.token_ids == plain.token_ids
+
+
+def test_events_say_which_head_and_candidate_proposed(tiny: Session, tmp_path: Path) -> None:
+    for number in range(12):
+        run = finished(tiny.decode(f"w{number}", "speculator", max_new_tokens=40, candidates=4))
+        if any(any(v.path) for v in run.trace.of(ev.Verified)):
+            break
+    else:
+        pytest.fail("no other candidate than the first was ever accepted")
+    proposed = run.trace.of(ev.Proposed)
+    assert {p.drafter for p in proposed} == {"speculator"}
+    assert {p.head for p in proposed} == {0, 1, 2, 3}
+    assert any(p.candidate and p.parent is not None for p in proposed)
+    for started in run.trace.of(ev.VerifyStarted):
+        window = [p for p in proposed if p.branch == started.branch]
+        window = [p for p in window if p.position >= started.position]
+        assert len([p for p in window if p.candidate]) >= started.others
+    assert len(run.trace.fates) == len(proposed)
+    header = run.header
+    assert header.draft.name == "token/embedding speculator"
+    assert header.draft.parameters > 10_000
+    assert "shared" in header.draft_device.label
+    assert Trace.load(run.trace.save(tmp_path / "run.jsonl")) == run.trace
+
+
+def test_a_chain_has_the_events_of_synchronous_decoding(tiny: Session) -> None:
+    run = finished(tiny.decode("w1 w2", "speculator", max_new_tokens=40))
+    assert all(p.candidate == 0 and p.parent is None for p in run.trace.of(ev.Proposed))
+    assert not any(v.path for v in run.trace.of(ev.Verified))
+    metrics = measure(run.trace)
+    assert metrics.rollbacks + metrics.bonuses > 0
+    assert metrics.overlap == 0
+    assert set(metrics.fates) <= {
+        Fate.ACCEPTED,
+        Fate.REJECTED,
+        Fate.AFTER_MISMATCH,
+        Fate.UNFINISHED,
+    }
+
+
+def test_the_end_token_and_a_stop(tiny: Session) -> None:
+    for seed in range(60):
+        sampling = {"max_new_tokens": 200, "temperature": 1.5, "seed": seed}
+        plain = finished(tiny.decode("w8", "autoregressive", **sampling))
+        if plain.trace.finish.reason == "end_token":
+            break
+    else:
+        pytest.fail("no run ended by its end token")
+    for how in WAYS:
+        run = finished(tiny.decode("w8", "speculator", **sampling, **how))
+        assert run.token_ids == plain.token_ids
+        assert run.trace.finish.reason == "end_token"
+    run = tiny.decode("w3 w2", "speculator", max_new_tokens=200, delays=((), (0.003,)))
+    for event in run:
+        if isinstance(event, ev.Verified) and event.position > 5:
+            run.stop()
+            break
+    assert finished(run).trace.finish.reason == "stop_request"
+
+
+def test_a_draft_that_died_does_not_matter(tiny: Session) -> None:
+    """No draft model takes part; the session's other runs go on as before."""
+    speculated = finished(tiny.decode("w6", "speculator", max_new_tokens=30))
+    both = finished(tiny.decode("w6", "amusd", max_new_tokens=30))
+    assert speculated.token_ids == both.token_ids
+    assert {e.side for e in speculated.trace.of(ev.Prefill)} == {ev.Side.TARGET}
+
+
+def test_what_cannot_be_asked_for(tiny: Session, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="lookahead 20 needs"):
+        tiny.decode("w1", "speculator", lookahead=20)
+    with pytest.raises(SettingError, match="candidates is 0"):
+        tiny.decode("w1", "speculator", candidates=0)
+    target = str(tiny.pair.target.folder)
+    with pytest.raises(ModelError, match="there is no folder"):
+        Session(draft="twin", target=target, speculator=tmp_path / "missing")
+    with pytest.raises(ModelError, match=r"config\.json"):
+        Session(draft="twin", target=target, speculator=tmp_path)
+
+
+def test_a_session_without_a_speculator_says_so(tiny: Session) -> None:
+    tiny.speculator, kept = None, tiny.speculator
+    try:
+        with pytest.raises(SettingError, match="has no token/embedding speculator"):
+            tiny.decode("w1", "speculator")
+    finally:
+        tiny.speculator = kept

@@ -1,0 +1,259 @@
+"""Training a speculator: rows that are aligned, losses, a course that can be interrupted, the result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from tiny_speculator import generate_tiny_text, save_tiny_target, train_tiny_speculator
+
+from amusd_viz.errors import ModelError, PromptError, SettingError
+from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.compact_speculator import card_of, export_full, load_compact
+from amusd_viz.models.loading import load_model
+from amusd_viz.models.pairs import ModelSource
+from amusd_viz.models.speculator import Speculator, SpeculatorConfig
+from amusd_viz.models.speculator_check import check_speculator
+from amusd_viz.models.speculator_files import load_speculator
+from amusd_viz.models.tokens import Tokens
+from amusd_viz.training import speculator as command
+from amusd_viz.training.generate import held_out_folder, text_folder
+from amusd_viz.training.ngram import NgramTable
+from amusd_viz.training.read_text import read_text
+from amusd_viz.training.shards import Text
+from amusd_viz.training.speculator_course import Course, Plan
+from amusd_viz.training.speculator_loss import HeadLosses
+from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement
+from amusd_viz.training.speculator_scores import head_accuracy, ngram_scores, score
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelSource]:
+    """A tiny target whose text lies in a cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMUSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        made = save_tiny_target(tmp_path_factory.mktemp("models"))
+        generate_tiny_text(made)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def trained(target: ModelSource, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_tiny_speculator(target, tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture(scope="module")
+def model(target: ModelSource) -> torch.nn.Module:
+    return load_model(target, "cpu", "fp32")
+
+
+def text(*tokens: int, first: int = 0) -> Text:
+    """An answer whose states say which token was chosen from them."""
+    ids = torch.tensor(tokens)
+    return Text(
+        index=first,
+        temperature=0.0,
+        prompt=torch.tensor([1, 2]),
+        tokens=ids,
+        top_ids=torch.stack([ids, ids + 1], dim=-1),
+        top_logprobs=torch.tensor([[0.75, 0.25]] * len(ids)).log(),
+        final=ids[:, None].float().expand(-1, 3),
+    )
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def test_every_row_holds_a_state_the_tokens_since_and_what_heads_are_to_predict() -> None:
+    rows = Rows([text(10, 11, 12, 13), text(20, 21)])
+    assert rows.usable().tolist() == [0, 1, 2, 4]
+    batch = rows.batch(torch.tensor([0, 2, 4]), 3)
+    assert batch.states[:, 0].tolist() == [10, 12, 20]
+    assert batch.given[:, 0].tolist() == [10, 12, 20]
+    assert batch.given[0].tolist() == [10, 11, 12]
+    assert batch.labels.tolist() == [[11, 12, 13], [13, NOTHING, NOTHING], [21, NOTHING, NOTHING]]
+    assert batch.top_ids[0, :, 0].tolist() == [11, 12, 13]
+    assert rows.frequent_tokens(3, always=[99]) == (10, 11, 99)
+
+
+def test_the_state_of_every_row_is_the_one_its_token_was_chosen_from(
+    target: ModelSource, model: torch.nn.Module
+) -> None:
+    head = model.get_output_embeddings().weight
+    for folder in (text_folder(target.name), held_out_folder(target.name)):
+        texts = command.texts_in(folder)
+        rows = Rows(texts)
+        everywhere = torch.arange(len(rows))
+        assert disagreement(rows, head, everywhere) <= len(rows) // 200
+        greedy = Rows([t for t in texts if t.temperature == 0])
+        best = (greedy.states.float() @ head.T).argmax(-1)
+        assert (best == greedy.tokens).float().mean() > 0.995
+        # Off by one, nearly everything would differ: the check has something to see.
+        rows.states = rows.states.roll(1, 0)
+        with pytest.raises(ModelError, match="generate them anew"):
+            command.check_alignment(rows, head)
+
+
+# -- losses --------------------------------------------------------------------------------------
+
+
+def speculator_of(words: tuple[int, ...] | None) -> Speculator:
+    config = SpeculatorConfig(
+        emb_dim=3, inner_dim=3, vocab_size=30, n_predict=2, tie_weights=True, short_list=words
+    )
+    return Speculator(config).initialise(torch.Generator().manual_seed(0))
+
+
+def test_hard_labels_are_cross_entropy_over_what_is_there() -> None:
+    rows = Rows([text(10, 11, 12)])
+    batch = rows.batch(torch.tensor([0, 1]), 2)
+    logits = torch.randn(2, 30)
+    loss = HeadLosses(speculator_of(None))
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor([11, 12]))
+    torch.testing.assert_close(loss(0, logits, batch), expected)
+    expected = torch.nn.functional.cross_entropy(logits[:1], torch.tensor([12]))
+    torch.testing.assert_close(loss(1, logits, batch), expected)
+
+
+def test_soft_labels_are_the_targets_probabilities() -> None:
+    batch = Rows([text(10, 11, 12)]).batch(torch.tensor([0, 1]), 1)
+    logits = torch.randn(2, 30)
+    logprobs = logits.log_softmax(-1)
+    wanted = [(11, 12), (12, 13)]
+    expected = (
+        -sum(0.75 * logprobs[i, a] + 0.25 * logprobs[i, b] for i, (a, b) in enumerate(wanted)) / 2
+    )
+    torch.testing.assert_close(
+        HeadLosses(speculator_of(None), soft=1.0)(0, logits, batch), expected
+    )
+
+
+def test_a_label_outside_the_short_list_teaches_nothing() -> None:
+    batch = Rows([text(10, 11, 12)]).batch(torch.tensor([0, 1]), 1)
+    logits = torch.randn(2, 3)
+    loss = HeadLosses(speculator_of((5, 11, 13)))
+    torch.testing.assert_close(loss(0, logits, batch), -logits[0].log_softmax(-1)[1])
+    soft = HeadLosses(speculator_of((5, 11, 13)), soft=1.0)(0, logits, batch)
+    logprobs = logits.log_softmax(-1)
+    torch.testing.assert_close(soft, -(0.75 * logprobs[0, 1] + 0.25 * logprobs[1, 2]) / 2)
+
+
+# -- the course ----------------------------------------------------------------------------------
+
+
+def test_the_schedule_of_the_paper() -> None:
+    plan = Plan(stage_1=1000, stage_2=400, learning_rate=1.0)
+    rates = [plan.rate(step) for step in range(1400)]
+    assert rates[24] == pytest.approx(1 - 0.5**2)
+    assert rates[49] == pytest.approx(1.0)
+    assert rates[999] == pytest.approx(0.1, abs=1e-4)
+    assert max(rates[1000:]) == pytest.approx(0.1)
+    assert rates[1399] == pytest.approx(0.01, abs=1e-4)
+    assert all(rate > 0 for rate in rates)
+
+
+def test_a_pass_reads_every_position_once() -> None:
+    rows = Rows([text(*range(2, 25)), text(5, 6, 7)])
+    plan = Plan(heads=2, stage_1=8, stage_2=0, batch=6)
+    course = Course(speculator_of(None), (rows, None), None, plan)
+    seen = []
+    for course.step in range(4):
+        seen += course._positions(1, rows).tolist()
+    assert sorted(seen) == rows.usable().tolist()
+
+
+def test_training_helps(target: ModelSource, trained: Path, model: torch.nn.Module) -> None:
+    card = card_of(trained)
+    assert card["held_out"]["heads"][0] > 0.25
+    assert card["held_out"]["tree"] > card["held_out"]["chain"] > 1.25
+    first, last = card["curve"][0], card["curve"][-1]
+    assert sum(last["loss"]) < 0.8 * sum(first["loss"])
+    assert card["ngram_table"]["right"] > 0.2
+
+
+def test_an_interruption_changes_nothing(
+    target: ModelSource, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Course.run
+
+    def interrupted(course: Course) -> None:
+        run(course, until_step=50)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Course, "run", interrupted)
+        train_tiny_speculator(target, tmp_path)
+    assert not (tmp_path / "speculator.json").exists()
+    train_tiny_speculator(target, tmp_path)
+    assert card_of(tmp_path)["curve"] == card_of(trained)["curve"]
+    weights = [(f / "speculator.safetensors").read_bytes() for f in (tmp_path, trained)]
+    assert weights[0] == weights[1]
+    with pytest.raises(SettingError, match="another plan"):
+        train_tiny_speculator(target, tmp_path, "--heads", "3")
+
+
+def test_text_of_people_serves_as_stage_1(
+    target: ModelSource, model: torch.nn.Module, tmp_path: Path
+) -> None:
+    file = tmp_path / "text.jsonl"
+    lines = [" ".join(f"w{(7 * i + j) % 290}" for j in range(40)) for i in range(12)]
+    file.write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+    texts = Tokens(target.folder)
+    rows = Rows(read_text(file, CausalLM(model, 300), texts, 200))
+    assert 200 <= len(rows) < 240
+    assert rows.tokens[:39].tolist() == texts.encode(lines[0], chat=False)[1:]
+    assert disagreement(rows, model.get_output_embeddings().weight, torch.arange(len(rows))) <= 2
+    train_tiny_speculator(target, tmp_path / "out", "--text", str(file), "--passes", "3")
+    assert card_of(tmp_path / "out")["stage_1_text"] == "a file of the user's"
+    file.write_text('{"txt": 1}\n')
+    with pytest.raises(PromptError, match="line 1"):
+        list(read_text(file, CausalLM(model, 300), texts, 200))
+
+
+# -- the result ----------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_replayed_text(
+    target: ModelSource, trained: Path, model: torch.nn.Module
+) -> None:
+    texts = command.texts_in(held_out_folder(target.name))[:6]
+    speculator = load_compact(trained, model.get_input_embeddings().weight)
+    rows = Rows(texts)
+    found = score(speculator, rows)
+    assert found.heads == pytest.approx(head_accuracy(speculator, rows, 4), abs=1e-4)
+    assert 1 < found.chain <= found.tree <= 5
+    # A table of the very texts it is asked about is nearly always right.
+    assert ngram_scores(NgramTable(texts), texts, 4).right > 0.9
+
+
+def test_exported_in_the_published_layout(
+    trained: Path, model: torch.nn.Module, tmp_path: Path
+) -> None:
+    compact = load_compact(trained, model.get_input_embeddings().weight)
+    export_full(compact, tmp_path, "fp32")
+    full = load_speculator(tmp_path)
+    states, tokens = torch.randn(20, 64), torch.randint(300, (20, 4))
+    torch.testing.assert_close(full(states, tokens), compact(states, tokens), rtol=1e-5, atol=1e-5)
+    assert full.config.short_list == compact.config.short_list
+
+
+def test_a_speculator_of_another_target_is_recognised(
+    trained: Path, model: torch.nn.Module
+) -> None:
+    speculator = load_compact(trained, model.get_input_embeddings().weight)
+    lm = CausalLM(model, 128)
+    card = card_of(trained)
+    check_speculator(speculator, lm, card, "trained")
+    speculator.proj[0].weight.data = speculator.proj[0].weight.roll(1, 0)
+    speculator.head[0].weight.data = speculator.head[0].weight.roll(1, 0)
+    with pytest.raises(ModelError, match="another target, or damaged"):
+        check_speculator(speculator, lm, card, "trained")
+    with pytest.raises(ModelError, match="was made for"):
+        load_compact(trained, torch.zeros(299, 64))
