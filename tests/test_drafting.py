@@ -95,6 +95,21 @@ def test_the_noise_of_a_short_list_is_that_of_its_words(speculator: Speculator) 
     assert set(draft(shorter, STATE, 4, Shape(3, (4, 4, 4), 20)).tree.tokens) <= set(listed)
 
 
+def test_a_repeated_token_is_penalised(speculator: Speculator) -> None:
+    shorter = with_short_list(speculator, [0, 3, 4, 8])
+    chooser = TokenChooser(Sampling(repetition_penalty=2.0), WORDS)
+    logits = torch.tensor([[1.0, 1.0, 1.0, 1.0]])
+    scores = sampling_scores(chooser, shorter, 3, prefix=(4, 9, 4))(logits, 0)[0]
+    assert scores.argmin() == 2
+    assert scores[[0, 1, 3]].unique().numel() == 1
+
+
+def test_what_the_filters_left_out_is_not_proposed(speculator: Speculator) -> None:
+    chooser = TokenChooser(Sampling(temperature=1.0, top_k=1), WORDS)
+    scores = sampling_scores(chooser, speculator, 0)
+    assert draft(speculator, STATE, 4, Shape(3, (4, 4, 4), 20), scores=scores).tree.is_chain
+
+
 def test_limits_keep_each_nodes_probability(speculator: Speculator) -> None:
     whole = draft(speculator, STATE, 4, Shape(3, (3, 2, 2), 8))
     part = limited(whole, 6, 2, ())

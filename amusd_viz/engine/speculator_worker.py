@@ -92,20 +92,21 @@ class SpeculatorRun(TargetRun):
     def _draft(self) -> Drafted:
         """Drafts what fits, tells the draft's side and records every proposal."""
         start = self.recorder.now()
-        scores = sampling_scores(self.chooser, self.speculator, len(self.side.committed))
+        committed = self.side.committed
+        prefix = [*self.order.prompt_ids, *committed]
         drafted = draft(
             self.speculator,
             self.state,
-            self.side.committed[-1],
+            committed[-1],
             self.shape,
-            scores=scores,
+            scores=sampling_scores(self.chooser, self.speculator, len(committed), prefix),
             clock=self.recorder.now,
         )
         assert self.lm.rows is not None
         drafted = limited(drafted, self.lm.rows - 1, self.side.room, self.order.end_tokens)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
-        self.recorder.extend(proposals(drafted, start, self.draft.branch, len(self.side.committed)))
+        self.recorder.extend(proposals(drafted, start, self.draft.branch, len(committed)))
         return drafted
 
 

@@ -63,19 +63,32 @@ def plain_scores(logits: torch.Tensor, _head: int) -> torch.Tensor:
     return torch.log_softmax(logits.float(), -1)
 
 
-def sampling_scores(chooser: TokenChooser, speculator: Speculator, position: int) -> Scores:
-    """By the choice rule of a run, where the first proposal stands at output ``position``."""
-    if chooser.greedy:
+def sampling_scores(
+    chooser: TokenChooser, speculator: Speculator, position: int, prefix: Sequence[int] = ()
+) -> Scores:
+    """By the choice rule of a run.
+
+    Args:
+        chooser: of the run.
+        speculator: whose logits are ranked.
+        position: output position of the first proposal.
+        prefix: prompt and output so far, for the repetition penalty.
+    """
+    sampling = chooser.sampling
+    penalised = sampling.repetition_penalty != 1
+    if chooser.greedy and not penalised:
         return plain_scores
     listed = speculator.short_list
+    before = speculator.columns(prefix) if penalised else []
 
     def scores(logits: torch.Tensor, head: int) -> torch.Tensor:
-        # Temperature, top-k and top-p look at one row and need no prefix.
-        rows = torch.stack([torch.from_numpy(chooser.processed(row, (0,))) for row in logits])
-        sampling = chooser.sampling
-        noise = torch.from_numpy(gumbel_noise(sampling.seed, position + head, chooser.vocabulary))
-        noise = noise if listed is None else noise[listed]
-        return torch.log_softmax(rows.double() + noise[: rows.shape[-1]], -1)
+        rows = torch.stack([torch.from_numpy(chooser.processed(row, before)) for row in logits])
+        rows = rows.double()
+        if not chooser.greedy:
+            noise = gumbel_noise(sampling.seed, position + head, chooser.vocabulary)
+            noise = torch.from_numpy(noise)
+            rows += (noise if listed is None else noise[listed.cpu()])[: rows.shape[-1]]
+        return torch.log_softmax(rows, -1)
 
     return scores
 
@@ -129,6 +142,7 @@ def _best(
     found = scores.topk(min(offered, scores.shape[-1]), dim=-1)
     sums = (totals[:, None] + found.values.double().cpu()).flatten()
     order = sums.argsort(descending=True, stable=True)[:kept]
+    order = order[sums[order].isfinite()]  # The filters of sampling may leave a single token.
     columns = found.indices.flatten()[order.to(found.indices.device)]
     return order // found.indices.shape[1], columns, sums[order]
 

@@ -172,6 +172,13 @@ class Speculator(nn.Module):
         """The token ids that columns of the logits stand for."""
         return columns if self.short_list is None else self.short_list[columns]
 
+    def columns(self, tokens: Sequence[int]) -> list[int]:
+        """Where those of ``tokens`` that can be proposed stand in the logits, each once."""
+        ids = torch.tensor(sorted(set(tokens)), dtype=torch.long)
+        if self.short_list is None:
+            return ids[ids < self.config.words].tolist()
+        return torch.isin(self.short_list.cpu(), ids).nonzero().flatten().tolist()
+
     def _copy(self, stage: int) -> int:
         return 0 if self.config.tie_weights else stage
 
