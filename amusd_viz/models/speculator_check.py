@@ -59,7 +59,9 @@ def _states(lm: LanguageModel, prompt: Sequence[int], answer: Sequence[int]) -> 
     return torch.cat(states)[: len(answer)]
 
 
-def check_speculator(speculator: Speculator, lm: LanguageModel, card: dict[str, Any], name: str) -> None:
+def check_speculator(
+    speculator: Speculator, lm: LanguageModel, card: dict[str, Any], name: str
+) -> None:
     """Compares with the card; a checkpoint without one passes.
 
     Raises:
