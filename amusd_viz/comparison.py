@@ -236,7 +236,10 @@ def playground(prompt: str = "Why is the sky blue?") -> Playground:
     return Playground(open_session, prompt=prompt, recordings=tuple(recorded))
 
 
-_OF_A_SESSION = ("pair", "draft", "target", "draft_device", "target_device", "dtype", "rows")
+_OF_A_SESSION = (
+    *("pair", "draft", "target", "draft_device", "target_device"),
+    *("dtype", "rows", "speculator"),
+)
 
 
 def _session(session: Session | None, settings: dict[str, Any]) -> Any:
