@@ -55,9 +55,10 @@ lint: $(VENV)/.dev
 site: $(VENV)/.engine
 	$(BIN)/python -m amusd_viz.site site
 
-pictures: $(VENV)/.dev
+pictures: $(VENV)/.dev browser
 	$(BIN)/python -m amusd_viz.export.gallery assets/pictures
 	$(BIN)/python -m amusd_viz.lessons.pictures assets/pictures
+	$(BIN)/python tests/browser/draw_lab.py assets/pictures/lab.png
 
 constraints: $(VENV)/.dev
 	@head -n 2 constraints.txt > constraints.new

@@ -39,21 +39,28 @@ window.hostileRan = false;
 
 def put_theater(page: Page, *traces: Trace | str, dark: bool = False, **traits: object) -> None:
     """Opens a page with one theater; call again with ``add_theater`` for another."""
+    put_widget(page, widget_script(), style(), {"traces": texts(traces), **traits}, dark=dark)
+    page.wait_for_selector(".amusd-picture text")
+
+
+def put_widget(page: Page, script: str, css: str, traits: dict, *, dark: bool = False) -> None:
+    """Opens a page with one widget of any kind."""
     paper = "#111" if dark else "#fff"
     page.set_content(
         f"<!doctype html><html data-theme={'dark' if dark else 'light'}><head><style>"
-        f"body {{ margin: 16px; background: {paper} }} {style()}</style></head><body></body></html>"
+        f"body {{ margin: 16px; background: {paper} }} {css}</style></head><body></body></html>"
     )
     page.evaluate(f"() => {{ {_MODEL} }}")
-    add_theater(page, *traces, **traits)
+    _mount(page, script, traits)
 
 
 def add_theater(page: Page, *traces: Trace | str, **traits: object) -> None:
-    page.evaluate(
-        "([traits, script]) => window.mount(traits, script)",
-        [{"traces": texts(traces), **traits}, widget_script()],
-    )
+    _mount(page, widget_script(), {"traces": texts(traces), **traits})
     page.wait_for_selector(".amusd-picture text")
+
+
+def _mount(page: Page, script: str, traits: dict) -> None:
+    page.evaluate("([traits, script]) => window.mount(traits, script)", [traits, script])
 
 
 def texts(traces: Sequence[Trace | str]) -> list[str]:

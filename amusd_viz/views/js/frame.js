@@ -42,10 +42,9 @@ export function drawHeader({ layout, runs, view }) {
   const prompts = [...new Set(runs.map((run) => run.header.prompt || "").filter(Boolean))].map((p) =>
     shown(p, 300),
   );
-  const pairs = [...new Set(runs.map((run) => modelNames(run.header)))];
-  const names = pairs[pairs.length - 1] ?? "";
-  const title = prompts.join("  /  ") || names || say("nothing");
-  const models = prompts.length ? names : "";
+  const named = (places) => runs.map((run) => modelNames(run.header, places)).findLast(Boolean) ?? "";
+  const title = prompts.join("  /  ") || named(false) || say("nothing");
+  const models = prompts.length ? named(true) : "";
   const titleSize = 15 * s;
   const space = right - 12 * s;
   const fittedTitle = fitted(title, space * (layout.narrow ? 1 : 0.72), titleSize, true);
@@ -62,8 +61,8 @@ function badgeText(source, runs, several) {
   return fitted(who + say(source), 420, 11, true);
 }
 
-// Which model drafts and which one decides, and where each of them runs.
-function modelNames({ draft, target, draft_device: draftDevice, target_device: targetDevice }) {
+// Which model drafts and which one decides, and, with `places`, where each of them runs.
+function modelNames({ draft, target, draft_device: draftDevice, target_device: targetDevice }, places) {
   return [
     [say("draft"), draft, draftDevice],
     [say("target"), target, targetDevice],
@@ -71,7 +70,7 @@ function modelNames({ draft, target, draft_device: draftDevice, target_device: t
     .filter(([, model]) => model?.name)
     .map(([side, model, device]) => {
       const slots = { side, model: shown(model.name, 40), device: shown(device?.label ?? "", 28) };
-      return say(device?.label ? "modelOn" : "model", slots);
+      return say(places && device?.label ? "modelOn" : "model", slots);
     })
     .join(", ");
 }
