@@ -16,6 +16,7 @@ from amusd_viz import events as ev
 from amusd_viz.errors import MissingExtraError, SettingError, TraceError
 from amusd_viz.export import gallery, pictures, renderer
 from amusd_viz.export.formats import FORMATS, export_trace
+from amusd_viz.lessons.pictures import draw_pictures
 from amusd_viz.paths import assets, recording, recordings
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.trace import Trace
@@ -219,6 +220,12 @@ def test_pictures_that_are_kept_are_those_of_the_recordings(tmp_path, theme):
         kept = assets("pictures", f"{name}_{theme}.svg").read_text(encoding="utf-8")
         drawn = draw(tmp_path / "a.svg").read_text(encoding="utf-8")
         assert drawn == kept, f"{name}_{theme}.svg is out of date: run 'make pictures'"
+
+
+def test_pictures_of_the_lessons_are_those_of_their_runs(tmp_path):
+    for drawn in draw_pictures(tmp_path):
+        kept = assets("pictures", drawn.name).read_bytes()
+        assert drawn.read_bytes() == kept, f"{drawn.name} is out of date: run 'make pictures'"
 
 
 # -- what may be missing ---------------------------------------------------------------------

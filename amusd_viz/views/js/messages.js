@@ -7,6 +7,8 @@ import { label, line, mark, node, path, round } from "./nodes.js";
 import { lastNotAfter } from "./run.js";
 import { say } from "./sentences.js";
 
+const HALO = { stroke: "$paper", "stroke-width": 3, "paint-order": "stroke" };
+
 export function drawVerdictMarks({ moment, run, state, targetY }) {
   const { layout, page, t } = moment;
   const { s } = layout;
@@ -82,7 +84,7 @@ function heardMessage({ moment, state, draftY, targetY }, rollback, sent) {
       stroke: colour,
       "stroke-width": newest ? 2.5 : 1.75,
     }),
-    label(`branch${rollback.t}`, x + 8 * s, draftY - 8 * s, 12 * s, branch, { fill: colour }),
+    label(`branch${rollback.t}`, x + 8 * s, draftY - 8 * s, 12 * s, branch, { fill: colour, ...HALO }),
   ];
 }
 
@@ -110,9 +112,7 @@ function messageOnItsWay({ moment, run, state, draftY, targetY }) {
       fill: "$reject",
       "font-weight": 600,
       "text-anchor": right ? "start" : "end",
-      stroke: "$paper",
-      "stroke-width": 3,
-      "paint-order": "stroke",
+      ...HALO,
     }),
   ];
 }

@@ -77,7 +77,7 @@ function compose(moment) {
   nodes.push(drawTies(moment, blocks, lanes, lanesTop), ...blocks.map((block) => block.nodes), lanes.nodes);
   nodes.push(drawStrip(moment, strip, lanes.bottom), lanes.playhead, lanes.above);
   y = strip.y + stripHeight(runs, layout);
-  if (view.key) {
+  if (view.key && runs.some((run) => run.hasDraft)) {
     nodes.push(drawKey(moment, y));
     y += keyHeight(layout);
   }
