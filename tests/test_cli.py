@@ -14,6 +14,7 @@ import pytest
 from amusd_viz import cli, engine
 from amusd_viz import events as ev
 from amusd_viz.errors import SettingError
+from amusd_viz.paths import assets
 from amusd_viz.protocol import Fate
 from amusd_viz.trace import Trace
 
@@ -64,6 +65,7 @@ class FakeSession:
 class FakeRun:
     def __init__(self, trace: Trace, interrupt_at: int | None) -> None:
         self.trace = trace
+        self.header = trace.header
         self.text = self.text_of(trace.tokens)
         self.stopped = self.waited = False
         self._interrupt_at = interrupt_at
@@ -220,7 +222,8 @@ def test_decode_passes_on_only_what_was_given(run, session):
         *("decode", "Why?", "--method", "synchronous", "--max-new-tokens", "9", "--temperature"),
         *("0.7", "--top-p", "0.9", "--top-k", "5", "--seed", "3", "--policy", "eager"),
         *("--lookahead", "4", "--run-ahead", "8", "--pair", "twin", "--no-chat"),
-        *("--draft-device", "cpu:0", "--target-device", "cpu:1"),
+        *("--draft-device", "cpu:0", "--target-device", "cpu:1", "--min-p", "0.05"),
+        *("--repetition-penalty", "1.2", "--stop", "END", "--stop", "\n\n"),
     )
     assert session.made_with == {
         "pair": "twin",
@@ -234,6 +237,9 @@ def test_decode_passes_on_only_what_was_given(run, session):
         "temperature": 0.7,
         "top_p": 0.9,
         "top_k": 5,
+        "min_p": 0.05,
+        "repetition_penalty": 1.2,
+        "stop": ["END", "\n\n"],
         "seed": 3,
         "policy": "eager",
         "lookahead": 4,
@@ -441,3 +447,24 @@ def test_doctor_prints_a_few_lines(run):
     assert "amusd-viz" in out
     assert "mode: " in out
     assert len(out.splitlines()) < 25
+
+
+def test_bench_refuses_nonsense_before_models_are_loaded(run):
+    for wrong in (
+        ("--methods", "magic"),
+        ("--policy", "clever"),
+        ("--max-new-tokens", "0"),
+        ("--limit", "0"),
+        ("--prompts", "missing.jsonl"),
+        ("--dataset", "nonsense"),
+    ):
+        code, out, err = run("bench", *wrong)
+        assert (code, out) == (1, ""), wrong
+        assert is_one_sentence(err)
+    assert run("bench", "--prompts", "a", "--dataset", "b")[0] == 2
+
+
+def test_check_can_say_where_the_time_went(run):
+    code, out, _ = run("check", assets("traces", "sky-amusd.jsonl"), "--profile")
+    assert code == 0
+    assert "recording and messages" in out

@@ -57,8 +57,8 @@ WAYS = {
         Way("autoregressive", Place.ALONE, "autoregressive"),
         Way("autoregressive-all", Place.ALONE_ALL, "autoregressive"),
         REFERENCE,
-        Way("synchronous", Place.PAIR, "synchronous", tuned=True),
-        Way("synchronous-all", Place.TURNS_ALL, "synchronous", tuned=True),
+        Way("synchronous", Place.PAIR, "synchronous", {"lookahead": 1}, tuned=True),
+        Way("synchronous-all", Place.TURNS_ALL, "synchronous", {"lookahead": 1}, tuned=True),
         Way("assisted", Place.TRANSFORMERS),
         Way("amusd", Place.PAIR, "amusd"),
     )
