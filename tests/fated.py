@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ class Fated(NamedTuple):
     """ns"""
 
 
+@cache
 def one_of_each() -> dict[Fate, Fated]:
     """From a recorded run where it has that fate, otherwise from a simulated one."""
     runs = [recording("sky-amusd"), simulated(agreement=0.6, seed=2), simulated(latency=30)]

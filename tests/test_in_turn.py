@@ -70,11 +70,14 @@ def test_the_autoregressive_run_comes_on_demand_and_once():
     assert not turn.theater.offer, "nothing is offered before there is something to compare with"
     turn.start().wait(30)
     assert turn.theater.offer
+    notes: list[dict] = []
+    turn.theater.observe(lambda change: notes.append(change["new"]), "note")
     for _ in range(2):
         turn.theater._hear(turn.theater, {"kind": "autoregressive"}, [])
         turn.wait(30)
     turn.theater.wait(10)
     assert turn.theater.traces == texts(*BOTH, "autoregressive")
+    assert notes == [{"name": "loading"}, {}]
     assert not turn.theater.offer
     assert len(turn.traces) == 3
 

@@ -109,6 +109,8 @@ class InTurn:
     def _begin(self, methods: Sequence[str]) -> None:
         self._stop_asked.clear()
         self.theater.offer = False
+        if self.traces:
+            self.theater.note = {"name": "loading"}
         self._worker = threading.Thread(
             target=self._work, args=(methods,), name="amusd-viz decoding", daemon=True
         )

@@ -17,11 +17,14 @@ from browser.theater_page import (
     sentence,
     texts,
 )
+from fated import one_of_each
 from playwright.sync_api import Browser, Page, expect
 
 from amusd_viz import events as ev
 from amusd_viz.export.page import save_html
+from amusd_viz.protocol.messages import Fate
 from amusd_viz.trace import Trace
+from amusd_viz.words import FATES
 
 sys.path.append(str(Path(__file__).parents[1] / "js"))
 
@@ -299,6 +302,15 @@ def test_a_click_pins_the_card_with_the_five_best(page):
     expect(card).to_be_hidden()
 
 
+@pytest.mark.parametrize("fate", list(Fate))
+def test_every_fate_is_named_on_its_token(page, fate):
+    fated = one_of_each()[fate]
+    put_theater(page, fated.trace, at=float(fated.t))
+    chip = page.locator(f'.amusd-chip[data-token="0:{fated.branch}:{fated.position}"]')
+    chip.first.hover()
+    assert f"fate\n{FATES[fate]}: " in page.locator(".amusd-card").inner_text()
+
+
 def test_tokens_are_reached_by_keyboard(page, runs):
     put_theater(page, *runs)
     focus(page)
@@ -520,6 +532,9 @@ def test_what_is_wrong_is_said_even_where_the_runs_stay_the_same(page, runs):
     note = {"name": "liveFailed", "what": "no room"}
     page.evaluate("(note) => mounted[0].model.set({ note })", note)
     expect(page.locator(".amusd-problem")).to_contain_text("failed (no room). A recording of")
+    page.evaluate("() => mounted[0].model.set({ note: { name: 'liveBroken', what: 'it died' } })")
+    expect(page.locator(".amusd-problem")).to_contain_text("What it did until then is shown")
+    expect(page.get_by_text("RECORDING", exact=True)).to_have_count(0)
 
 
 def test_events_of_the_two_sides_may_come_out_of_order(page, runs):

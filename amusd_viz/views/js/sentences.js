@@ -256,6 +256,7 @@ const SENTENCES = {
   recording: "RECORDING",
   liveFailed: "The live run failed ({what}). A recording of “{prompt}” is shown instead.",
   liveBroken: "The live run failed ({what}). What it did until then is shown.",
+  loading: "The models are being loaded; a further run follows.",
   liveSlow: "The live run has not started yet. A recording of “{prompt}” is shown meanwhile.",
   lost: "The connection to the run is lost. What arrived until then is shown.",
 

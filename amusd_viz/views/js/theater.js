@@ -109,7 +109,7 @@ export class Theater {
       const stage = live || this.alone ? every : makeStage(speculative(this.traces));
       this.arrivals.forget();
       this.live = live;
-      this.view.badge = note ? say("recording") : live ? say("live") : "";
+      this.view.badge = RECORDED.has(note?.name) ? say("recording") : live ? say("live") : "";
       this.setStage(stage);
       if (live) this.follow(true);
       else if (at !== undefined)
@@ -312,6 +312,9 @@ export class Theater {
     this.root.remove();
   }
 }
+
+// Notes under which a recording stands in the place of the live run.
+const RECORDED = new Set(["liveSlow", "liveFailed"]);
 
 const MOVING = new Set(["step", "playing", "live"]);
 
