@@ -79,10 +79,17 @@ class Rows:
         )
 
     def frequent_tokens(self, count: int, always: Iterable[int] = ()) -> tuple[int, ...]:
-        """The most frequent tokens, ascending, those of ``always`` among them."""
+        """The tokens to be expected most often, ascending, those of ``always`` among them.
+
+        What came is counted, and what the target held probable: a short text lacks many a word that
+        the target would have chosen in the next one.
+        """
+        ids = torch.cat([self.tokens, self.top_ids.flatten().long()])
+        chances = self.top_logprobs.flatten().double().exp()
+        expected = torch.bincount(ids, torch.cat([torch.ones(len(self.tokens)), chances]))
         kept = set(always)
-        for token in torch.bincount(self.tokens).argsort(descending=True, stable=True).tolist():
-            if len(kept) >= count:
+        for token in expected.argsort(descending=True, stable=True).tolist():
+            if len(kept) >= count or not expected[token]:
                 break
             kept.add(token)
         return tuple(sorted(kept))
