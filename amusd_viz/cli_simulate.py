@@ -88,6 +88,8 @@ def _theory(
 
     if method == "autoregressive":
         return 1.0
+    if method == "speculator":
+        return theory.synchronous(acceptance, lookahead, ratio)
     if method == "synchronous":
         return theory.synchronous(acceptance, lookahead, ratio, latency)
     chosen = window_policy(policy)

@@ -356,3 +356,15 @@ def test_a_long_simulation_can_be_interrupted():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_speculator_takes_turns_within_the_targets_process() -> None:
+    """Its latency is nothing, whatever that of messages; else it is synchronous decoding."""
+    found = stats(0.7, 0.05, method="speculator", lookahead=4, latency=0.8)
+    assert found.speedup == pytest.approx(theory.synchronous(0.7, 4, 0.05), rel=0.02)
+    text = words(agreement(Iid(0.7), 60, seed=3))
+    timing = in_target_steps(0.05, latency=0.8)
+    trace = simulate(text, timing, method="speculator", max_new_tokens=60).check()
+    assert trace.header.draft.name == "imaginary speculator"
+    assert trace.metrics.overlap == 0
+    assert [p.side for p in trace.of(ev.Prefill)] == [ev.Side.TARGET]

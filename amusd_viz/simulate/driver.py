@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import replace
 
 from amusd_viz import events as ev
 from amusd_viz import words
@@ -52,6 +53,7 @@ class Simulation:
         preemptible: the draft drops the step it is in when it hears that its branch is dead; a real
             one hears commits between two steps only.
         shared: both models run on one device, one step or pass at a time, first come, first served.
+        heads: the draft is a speculator's heads, which read no prompt.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Simulation:
         *,
         preemptible: bool = False,
         shared: bool = False,
+        heads: bool = False,
     ) -> None:
         self.text = text
         self.timing = timing
@@ -72,6 +75,7 @@ class Simulation:
         self.log = log
         self.preemptible = preemptible
         self.shared = shared
+        self.heads = heads
         self.doubts = isinstance(target.policy, Confidence)
         """Whether the draft flags what it is unsure of: exactly where it is wrong."""
         self.now = 0
@@ -107,7 +111,8 @@ class Simulation:
             self.target.lose_draft()
         else:
             self.draft_free = self.timing.draft_prefill + (end if self.shared else 0)
-            self.log.prefilled(ev.Side.DRAFT, self.draft_free)
+            if not self.heads:
+                self.log.prefilled(ev.Side.DRAFT, self.draft_free)
         self._draft_until(end)
         self._judge(end, end)
 
@@ -281,11 +286,12 @@ def simulate(
     Args:
         text: what the models write; at least ``max_new_tokens`` long.
         timing: how long their steps and messages take.
-        method: ``"amusd"``, ``"synchronous"`` or ``"autoregressive"``.
+        method: ``"amusd"``, ``"synchronous"``, ``"speculator"`` (a chain of heads inside the
+            target's process: turns without messages on one device) or ``"autoregressive"``.
         max_new_tokens: length of the output.
         policy: how many proposals the target waits for (AMUSD only). Under ``confidence(p)`` an
             imaginary draft is unsure exactly where it is wrong, which no real one can be.
-        lookahead: proposals a round (synchronous only).
+        lookahead: proposals a round (synchronous, speculator).
         run_ahead: how far ahead the draft may run (AMUSD only).
         rows: most tokens one target pass takes.
         preemptible: the draft drops the step it is in when its branch dies.
@@ -310,7 +316,12 @@ def simulate(
             f"give at least max_new_tokens ({max_new_tokens})"
         )
     recorder = Recorder(text.words)
-    Simulation(text, timing, target, draft, recorder, preemptible=preemptible, shared=shared).run()
+    heads = method == "speculator"
+    if heads:
+        timing, shared = inside_target(timing), True
+    Simulation(
+        text, timing, target, draft, recorder, preemptible=preemptible, shared=shared, heads=heads
+    ).run()
     target_device = 0 if shared else 1
     header = ev.Header(
         source="simulated",
@@ -318,13 +329,18 @@ def simulate(
         policy=target.policy.name if draft else "",
         run_ahead=draft.run_ahead.name if draft else "",
         max_new_tokens=max_new_tokens,
-        draft=ev.Model(name="imaginary draft") if draft else None,
+        draft=ev.Model(name=f"imaginary {'speculator' if heads else 'draft'}") if draft else None,
         target=ev.Model(name="imaginary target"),
         draft_device=_virtual_device(0) if draft else None,
         target_device=_virtual_device(target_device),
         notes=notes or {},
     )
     return Trace(header, recorder.events)
+
+
+def inside_target(timing: Timing) -> Timing:
+    """The same times for heads in the target's process: no messages travel, and no prompt is read."""
+    return replace(timing, latency_to_target=0, latency_to_draft=0, draft_prefill=0)
 
 
 def _virtual_device(number: int) -> ev.Device:
@@ -346,7 +362,7 @@ def sides(
     whole("rows", rows, 1, 4096)
     ahead: RunAheadPolicy | None = None
     window = window_policy_of(policy)
-    if method == "synchronous":
+    if method in ("synchronous", "speculator"):
         ahead = TakeTurns(whole("lookahead", lookahead, 1, 4096))
         window = Fixed(lookahead, f"lookahead({lookahead})")
     elif method == "amusd":

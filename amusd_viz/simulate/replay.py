@@ -52,13 +52,14 @@ def replay(trace: Trace) -> Trace:
         draft=[wrong if a is False else t for t, a in zip(tokens, agrees, strict=True)],
         words=dict(zip(tokens, trace.texts, strict=False)),
     )
+    takes_turns = header.method in ("synchronous", "speculator")
     return simulate(
         text,
         replayed(timing, steps, passes or [1]),
         method=header.method,
         max_new_tokens=len(tokens),
         policy=header.policy if header.method == "amusd" else "eager",
-        lookahead=_number_in(header.run_ahead) if header.method == "synchronous" else 1,
+        lookahead=_number_in(header.run_ahead) if takes_turns else 1,
         run_ahead=_number_in(header.run_ahead) if header.method == "amusd" else 1,
         rows=header.numerics.rows if header.numerics else 257,
         notes={"replay of": f"a {header.source} {header.method} run"},

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from amusd_viz.protocol import Fixed, WindowPolicy
 from amusd_viz.simulate.checks import whole
-from amusd_viz.simulate.driver import MOST_TOKENS, Simulation, sides
+from amusd_viz.simulate.driver import MOST_TOKENS, Simulation, inside_target, sides
 from amusd_viz.simulate.logs import Counter, Counts
 from amusd_viz.simulate.text import NEVER, Acceptance, Text
 from amusd_viz.simulate.timing import Timing
@@ -77,7 +77,7 @@ def simulate_statistics(
     Args:
         acceptance: where the draft agrees.
         timing: how long steps and messages take.
-        method: ``"amusd"``, ``"synchronous"`` or ``"autoregressive"``.
+        method: ``"amusd"``, ``"synchronous"``, ``"speculator"`` or ``"autoregressive"``.
         tokens: the run ends with the verification that commits the last of them.
         policy: how many proposals the target waits for (AMUSD only).
         lookahead: proposals a round (synchronous only).
@@ -101,6 +101,9 @@ def simulate_statistics(
         run_ahead=run_ahead,
         rows=rows,
     )
+    heads = method == "speculator"
+    if heads:
+        timing, shared = inside_target(timing), True
     simulation = Simulation(
         one_mismatch(),
         timing,
@@ -109,6 +112,7 @@ def simulate_statistics(
         Counter(),
         preemptible=preemptible,
         shared=shared,
+        heads=heads,
     )
     coming = _Coming(acceptance, seed)
     simulation.text.target.mismatch = coming.ahead
