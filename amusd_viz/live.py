@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 
 def live_stepper(
-    prompt: str, *, max_new_tokens: int = 12, run_ahead: int = 8, **models: str
+    prompt: str,
+    *,
+    max_new_tokens: int = 12,
+    run_ahead: int = 8,
+    pair: str | None = None,
+    draft: str | None = None,
+    target: str | None = None,
 ) -> Stepper:
     """A stepper over real models, which are loaded into this process.
 
@@ -20,7 +26,7 @@ def live_stepper(
         prompt: what to continue or, with a chat model, to answer.
         max_new_tokens: length of the output.
         run_ahead: how far past the last commit it knows the draft may go.
-        models: ``pair``, or ``draft`` and ``target``, as for a session.
+        pair, draft, target: which models, as for a session.
 
     Raises:
         AmusdVizError: what is wrong with the prompt, the numbers or the models.
@@ -29,10 +35,11 @@ def live_stepper(
     from amusd_viz.engine.live_pair import LivePair
     from amusd_viz.views.stepper import Stepper
 
-    return Stepper(LivePair(prompt, **models), max_new_tokens=max_new_tokens, run_ahead=run_ahead)
+    models = LivePair(prompt, pair=pair, draft=draft, target=target)
+    return Stepper(models, max_new_tokens=max_new_tokens, run_ahead=run_ahead)
 
 
-def measure_row_cost(**options: str | int) -> RowCost:
+def measure_row_cost(*, target: str | None = None, repeats: int = 5) -> RowCost:
     """Times target passes over 1 to 16 rows on one core; see :mod:`amusd_viz.models.row_cost`.
 
     Raises:
@@ -41,4 +48,4 @@ def measure_row_cost(**options: str | int) -> RowCost:
     need_engine("Measuring passes")
     from amusd_viz.models.row_cost import measure_row_cost as measure
 
-    return measure(**options)  # type: ignore[arg-type]
+    return measure(target=target, repeats=repeats)

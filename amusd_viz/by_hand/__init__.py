@@ -7,7 +7,8 @@ in its place (``amusd_viz.engine.live_pair``).
 
 from amusd_viz.by_hand.autopilot import Score, finish_by, scoreboard
 from amusd_viz.by_hand.pair import Answer, ModelPair, RecordedPair, recorded_pair
-from amusd_viz.by_hand.run import Button, ByHand, State
+from amusd_viz.by_hand.run import Button, ByHand
+from amusd_viz.by_hand.state import State
 
 __all__ = [
     "Answer",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amusd_viz.by_hand.run import ByHand, State
+from amusd_viz.by_hand.run import ByHand
+from amusd_viz.by_hand.state import State
 from amusd_viz.errors import SettingError
 from amusd_viz.protocol import ConstantRunAhead, Step, TakeTurns
 from amusd_viz.simulate.driver import window_policy_of

@@ -7,25 +7,26 @@ change the text: the buttons decide when the two sides of the protocol act, neve
 
 from __future__ import annotations
 
-import copy
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amusd_viz import events as ev
 from amusd_viz import stamp
 from amusd_viz.by_hand import sentences
-from amusd_viz.by_hand.pair import RUN_AHEAD, ModelPair
+from amusd_viz.by_hand.pair import RUN_AHEAD, Answer, ModelPair
+from amusd_viz.by_hand.state import State
 from amusd_viz.errors import SettingError
 from amusd_viz.protocol import (
-    Commit,
+    Adoption,
     ConstantRunAhead,
     DraftSide,
+    Dropped,
     Fixed,
     Proposal,
     RunAheadPolicy,
     TargetSide,
+    Verdict,
+    Window,
     WindowPolicy,
 )
 from amusd_viz.protocol.policies import NO_LIMIT
@@ -48,51 +49,6 @@ class Button(NamedTuple):
     action: str
     label: str
     why_not: str
-
-
-@dataclass
-class State:
-    """Everything that a press may change.
-
-    Attributes:
-        draft, target: the two sides of the protocol.
-        draft_clock, target_clock: until when each device has acted (ns); a verification that is
-            out moves the target's when it is finished.
-        verifying: start and end of the verification that is out (ns).
-        proposals, commits: the mailbox of the target, and that of the draft: with the moment each
-            message was sent (ns).
-        events: what happened.
-        sentence: what the last press did, in words.
-        wasted: time spent so far on branches the target had already decided against (ns).
-    """
-
-    draft: DraftSide
-    target: TargetSide
-    draft_clock: int = 0
-    target_clock: int = 0
-    verifying: tuple[int, int] | None = None
-    proposals: deque[tuple[int, Proposal]] = field(default_factory=deque)
-    commits: deque[tuple[int, Commit]] = field(default_factory=deque)
-    events: list[ev.Event] = field(default_factory=list)
-    sentence: str = ""
-    wasted: int = 0
-
-    def copied(self) -> State:
-        """A state of its own: what is done to it does not touch this one."""
-        return copy.deepcopy(self, {id(e): e for e in self.events})
-
-    @property
-    def dead_from(self) -> int | None:
-        """First position at which the draft believes what the target has not committed."""
-        believed, committed = self.draft.tokens, self.target.committed
-        for position, (ours, theirs) in enumerate(zip(believed, committed, strict=False)):
-            if ours != theirs:
-                return position
-        return None
-
-    @property
-    def done(self) -> bool:
-        return self.target.finish is not None
 
 
 class ByHand:
@@ -227,15 +183,16 @@ class ByHand:
 
     def opened(self, policy: WindowPolicy, run_ahead: RunAheadPolicy) -> State:
         """Both models have read the prompt, and the draft has heard of the first token."""
-        shared = {
-            "run": 1,
-            "max_new_tokens": self.max_new_tokens,
-            "end_tokens": self.pair.end_tokens,
-        }
+        length, ends = self.max_new_tokens, self.pair.end_tokens
         state = State(
-            DraftSide(**shared, run_ahead=run_ahead),  # type: ignore[arg-type]
-            TargetSide(  # type: ignore[arg-type]
-                **shared, rows=self.rows, policy=policy, run_ahead=run_ahead.promised
+            DraftSide(run=1, max_new_tokens=length, end_tokens=ends, run_ahead=run_ahead),
+            TargetSide(
+                run=1,
+                max_new_tokens=length,
+                end_tokens=ends,
+                rows=self.rows,
+                policy=policy,
+                run_ahead=run_ahead.promised,
             ),
         )
         for side in ev.Side:
@@ -281,8 +238,8 @@ class ByHand:
         adoptions = self._hear(state, t)
         state.sentence = sentences.heard(self, state, adoptions, waited=t - since)
 
-    def _hear(self, state: State, t: int) -> list:
-        adoptions = []
+    def _hear(self, state: State, t: int) -> list[Adoption]:
+        adoptions: list[Adoption] = []
         while state.commits and state.commits[0][0] <= t:
             _, commit = state.commits.popleft()
             branch = state.draft.branch
@@ -301,8 +258,9 @@ class ByHand:
         taken, dropped = self._take_in(state, t)
         state.sentence = sentences.received(self, state, taken, dropped, waited=t - since)
 
-    def _take_in(self, state: State, t: int) -> tuple[list, list]:
-        taken, dropped = [], []
+    def _take_in(self, state: State, t: int) -> tuple[list[Proposal], list[Dropped]]:
+        taken: list[Proposal] = []
+        dropped: list[Dropped] = []
         while state.proposals and state.proposals[0][0] <= t:
             _, proposal = state.proposals.popleft()
             gone = state.target.receive(proposal, t)
@@ -331,7 +289,9 @@ class ByHand:
         state.target.policy.passed(proposals=len(window.tokens), start=start, end=end)
         state.sentence = sentences.judged(self, state, window, verdict)
 
-    def _judge(self, state: State, window, start: int, answers) -> object:
+    def _judge(
+        self, state: State, window: Window, start: int, answers: Sequence[Answer]
+    ) -> Verdict:
         end = state.target_clock
         for answer in answers:
             self.texts[answer.token] = answer.text

@@ -19,7 +19,8 @@ from amusd_viz.protocol import (
 from amusd_viz.words import FATES, counted, visible
 
 if TYPE_CHECKING:
-    from amusd_viz.by_hand.run import ByHand, State
+    from amusd_viz.by_hand.run import ByHand
+    from amusd_viz.by_hand.state import State
 
 _PAUSES = {
     Pause.RUN_AHEAD_LIMIT: "The draft is as far ahead as it may be; let it read its mail first.",

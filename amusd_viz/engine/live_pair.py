@@ -35,7 +35,7 @@ class LivePair:
         AmusdVizError: what is wrong with the prompt or the models.
     """
 
-    longest = LONGEST
+    longest: int | None = LONGEST
     context = ""
 
     def __init__(

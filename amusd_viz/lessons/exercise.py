@@ -33,7 +33,7 @@ class Exercise:
     """
 
     name: str
-    notebook: str
+    notebook: int
     difficulty: int
     minutes: int
     task: Task

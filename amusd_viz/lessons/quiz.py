@@ -143,7 +143,7 @@ def _committed_when(trace: Trace, source: random.Random) -> Question:
 
 def _what_fate(trace: Trace, source: random.Random) -> Question:
     rejected = [key for key, fate in trace.fates.items() if fate is Fate.REJECTED]
-    branch, position = source.choice(rejected)
+    branch, position = source.choice(rejected)[:2]
     end = next(
         v.end
         for v in trace.of(ev.Verified)

@@ -52,11 +52,15 @@ class Stepper(anywidget.AnyWidget):
         max_new_tokens: int = 12,
         run_ahead: int = 8,
     ) -> None:
-        measured = "measured in this process, one step at a time"
-        if pair is None:
-            pair = recorded_pair(start=start)
-            measured = pair.recording.measured
-        self.run = ByHand(pair, max_new_tokens=max_new_tokens, run_ahead=run_ahead)
+        recorded = recorded_pair(start=start) if pair is None else None
+        models = pair or recorded
+        assert models is not None
+        measured = (
+            recorded.recording.measured
+            if recorded
+            else "measured in this process, one step at a time"
+        )
+        self.run = ByHand(models, max_new_tokens=max_new_tokens, run_ahead=run_ahead)
         super().__init__(
             fixed=fixed_view(self.run, POLICIES, measured=measured, horizon=_horizon(self.run)),
             view=view(self.run),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from amusd_viz.by_hand.autopilot import Score, score, scoreboard
-from amusd_viz.by_hand.run import ACTIONS, ByHand, State
+from amusd_viz.by_hand.run import ACTIONS, ByHand
+from amusd_viz.by_hand.state import State
 from amusd_viz.errors import SettingError
 from amusd_viz.views.stepper_view import lanes, view
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from amusd_viz import events as ev
 from amusd_viz.by_hand.autopilot import Score
-from amusd_viz.by_hand.run import ByHand, State
+from amusd_viz.by_hand.run import ByHand
+from amusd_viz.by_hand.state import State
 from amusd_viz.words import visible
 
 CONTEXT = 160
