@@ -101,9 +101,16 @@ def expected(
 
 
 def _over_delays(setting: tuple, a: float) -> tuple[float, ...]:
-    """:func:`_per_token` where each cycle's start hangs on where the last mismatch hit the draft."""
-    delays, weights = [0], [1.0]
-    courses = [_undisturbed(*setting, 0)]
+    """:func:`_per_token` where each cycle's start hangs on where the last mismatch hit the draft.
+
+    Where steps and passes have a common measure, the phase between them never leaves its class: a
+    run keeps the one it begins with. So the first delay is that of a run's start, where the draft
+    has been drafting since its prefill when the first commit arrives.
+    """
+    timing: Timing = setting[0]
+    first = -timing.latency_to_draft % timing.draft_step()
+    delays, weights = [first], [1.0]
+    courses = [_undisturbed(*setting, first)]
     # The share of cycles that start with each delay, by going from cycle to cycle.
     for _ in range(CYCLES):
         following = [0.0] * len(delays)
