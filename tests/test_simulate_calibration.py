@@ -10,13 +10,15 @@ from amusd_viz.metrics import measure
 from amusd_viz.paths import recording, recordings
 from amusd_viz.simulate.agreement import agreement_of, known
 from amusd_viz.simulate.calibration import Calibration, calibrate_traces, mean, proportion
-from amusd_viz.simulate.driver import Timing, simulate
+from amusd_viz.simulate.driver import Simulation, Timing, sides, simulate
 from amusd_viz.simulate.held_out import HELD_OUT_PROMPTS, compare_with_runs
+from amusd_viz.simulate.logs import Recorder
 from amusd_viz.simulate.prediction import _rising, predict
 from amusd_viz.simulate.probe import PROMPTS, calibrate
 from amusd_viz.simulate.replay import replay
 from amusd_viz.simulate.text import Iid, agreement, text_of
 from amusd_viz.simulate.timing import Linear, with_jitter
+from amusd_viz.trace import Trace
 
 SENTENCE = ["the", "sky", "is", "blue", "because", "short", "waves", "scatter", "more"]
 TIMING = Timing(14_000_000, Linear(30_000_000, 400_000), 90_000, 60_000, 2_000_000, 5_000_000)
@@ -155,6 +157,50 @@ def test_predictions_are_compared_with_runs_of_other_prompts():
     assert [h.method for h in held_out] == ["autoregressive", "synchronous", "amusd"]
     assert all(len(h.measured) == len(HELD_OUT_PROMPTS) for h in held_out)
     assert all(abs(h.off) < 0.1 for h in held_out)
+
+
+class CrowdedSession(ImaginarySession):
+    """Both devices share their memory: each is slower while the other one works."""
+
+    def decode(self, prompt, method, *, max_new_tokens, **settings):
+        seed = sum(map(ord, prompt))
+        text = text_of(agreement(Iid(0.85), max_new_tokens, seed), SENTENCE, seed=seed)
+        target, draft = sides(
+            method,
+            max_new_tokens=max_new_tokens,
+            **{"policy": "paper", "lookahead": 4, "run_ahead": 16, "rows": 8} | settings,
+        )
+        log = Recorder(text.words)
+        timing = Timing(
+            lambda: 18_000_000 if self.simulation.target.window else 14_000_000,
+            lambda proposals: 33_000_000 if draft and method == "amusd" else 30_000_000,
+            90_000,
+            60_000,
+        )
+        self.simulation = Simulation(text, timing, target, draft, log)
+        self.simulation.run()
+        virtual = events.Device(name="virtual:0", label="virtual device 0")
+        header = events.Header(
+            source="simulated",
+            method=method,
+            max_new_tokens=max_new_tokens,
+            draft=events.Model(name="draft") if draft else None,
+            target=events.Model(name="target"),
+            draft_device=virtual if draft else None,
+            target_device=virtual,
+        )
+        return Run(Trace(header, log.events))
+
+
+def test_predictions_know_that_each_side_slows_the_other_down():
+    session = CrowdedSession()
+    calibration = calibrate(session, max_new_tokens=300)
+    assert calibration.turns.draft_step.value == pytest.approx(14e6, rel=0.01)
+    assert calibration.together.draft_step.value == pytest.approx(18e6, rel=0.03)
+    assert calibration.together.target_pass[2].value == pytest.approx(33e6, rel=0.01)
+    told = predict(calibration, policies=("eager", "fixed(1)", "paper"), lookaheads=(4,))
+    for held in compare_with_runs(session, told, max_new_tokens=300):
+        assert abs(held.off) < 0.1, held
 
 
 def test_what_cannot_be_calibrated_is_named(tmp_path):

@@ -15,10 +15,15 @@ from amusd_viz import events as ev
 from amusd_viz.errors import SettingError
 from amusd_viz.simulate.agreement import agreement_of, known
 from amusd_viz.simulate.checks import positive
+from amusd_viz.simulate.spans import Steps
 from amusd_viz.trace import Trace
 
 Z95 = 1.959964
 """Half the width of a 95 % interval, in standard deviations."""
+
+
+BESIDE = 0.8
+"""The other device must work for this share of a step for it to count as one beside the other."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -51,7 +56,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         draft_device, target_device: labels for people.
         acceptance: how often the draft agrees on a right prefix.
         turns: durations while only one side works (autoregressive and synchronous runs).
-        together: durations while both work at once (AMUSD runs): devices may share memory or power.
+        together: durations of steps and passes beside which the other side works too (in AMUSD
+            runs): devices may share memory or power.
         latency_to_target, latency_to_draft: how long messages travel (ns).
         draft_prefill, target_prefill: how long reading the prompts took on average (ns).
         rows: most rows of a target pass; 0 if unknown.
@@ -150,7 +156,7 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
         target_device=header.target_device.label,
         acceptance=proportion(sum(agrees), len(agrees)),
         turns=_costs([t for t in traces if t.header.method != "amusd"]),
-        together=_costs(both),
+        together=_costs_beside(both),
         latency_to_target=latencies[0],
         latency_to_draft=latencies[1],
         draft_prefill=_prefill(drafted, ev.Side.DRAFT),
@@ -229,6 +235,34 @@ def _costs(traces: Sequence[Trace]) -> Costs:
         draft_step=mean(steps) if steps else None,
         target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)},
     )
+
+
+def _costs_beside(traces: Sequence[Trace]) -> Costs:
+    """Costs from those steps and passes beside which the other device worked."""
+    steps: list[int] = []
+    by_rows: dict[int, list[int]] = defaultdict(list)
+    for trace in traces:
+        passes = _busy(trace, ev.Side.TARGET)
+        drafting = _busy(trace, ev.Side.DRAFT)
+        for step, ns in _until_next(trace, ev.Side.DRAFT, ev.Proposed)[1:]:
+            if _beside(passes, step):
+                steps.append(ns)
+        for verified, ns in _until_next(trace, ev.Side.TARGET, ev.Verified):
+            if verified.position > 0 and _beside(drafting, verified):
+                by_rows[verified.proposals + 1].append(ns)
+    if not steps or not by_rows:
+        return _costs(traces)
+    return Costs(
+        draft_step=mean(steps), target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)}
+    )
+
+
+def _busy(trace: Trace, side: ev.Side) -> Steps:
+    return Steps([(s.start, s.end) for s in trace.spans(side) if not isinstance(s, ev.Waited)])
+
+
+def _beside(other: Steps, span: ev.Span) -> bool:
+    return other.overlap(span.start, span.end) >= BESIDE * (span.end - span.start)
 
 
 def calibrate_latencies(traces: Sequence[Trace]) -> tuple[float, float]:

@@ -11,7 +11,6 @@ where a pass costs the same for any window.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,6 +21,7 @@ from amusd_viz.protocol import Fixed, Proposal
 from amusd_viz.simulate.checks import probability
 from amusd_viz.simulate.driver import Simulation, sides, window_policy_of
 from amusd_viz.simulate.logs import Counter
+from amusd_viz.simulate.spans import Steps
 from amusd_viz.simulate.statistics import ENDLESS, one_mismatch
 from amusd_viz.simulate.timing import Timing
 
@@ -219,7 +219,7 @@ def _undisturbed(
     while simulation.now <= points[-1][0] + 2 * timing.latency_to_draft + timing.draft_step():
         simulation.next_verdict()
     real = method == "amusd" and not preemptible
-    steps, passes = _Steps(log.steps), []
+    steps, passes = Steps(log.steps), []
     for (begin, before), (end, after) in pairwise(points):
         heard = end + timing.latency_to_draft
         rest = steps.rest(heard) if real else 0
@@ -238,26 +238,3 @@ def _undisturbed(
             )
         )
     return tuple(passes)
-
-
-class _Steps:
-    """The draft's steps, in order, asked by time."""
-
-    def __init__(self, steps: Sequence[tuple[int, int]]) -> None:
-        self.starts = [start for start, _ in steps]
-        self.ends = [end for _, end in steps]
-
-    def ended(self, begin: int, end: int) -> int:
-        """How many ended behind ``begin``, up to ``end``."""
-        return bisect_right(self.ends, end) - bisect_right(self.ends, begin)
-
-    def rest(self, t: int) -> int:
-        """How long the step that is under way at ``t`` still takes (0 if there is none)."""
-        index = bisect_right(self.ends, t)
-        under_way = index < len(self.ends) and self.starts[index] < t
-        return self.ends[index] - t if under_way else 0
-
-    def overlap(self, begin: int, end: int) -> int:
-        """How much of the time from ``begin`` to ``end`` was spent in steps."""
-        first, last = bisect_right(self.ends, begin), bisect_left(self.starts, end)
-        return sum(min(self.ends[i], end) - max(self.starts[i], begin) for i in range(first, last))

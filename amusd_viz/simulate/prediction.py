@@ -14,6 +14,7 @@ from amusd_viz.simulate.timing import Table, Timing
 
 POLICIES = ("eager", "fixed(1)", "paper", "fixed(3)", "fixed(4)")
 LOOKAHEADS = (1, 2, 3, 4, 5, 6, 7)
+ROUNDS = 2
 FEW = 5
 """A window size seen less often than this says little about its cost."""
 
@@ -119,22 +120,44 @@ def _outcome(
     step: str = "value",
     cost: str = "value",
 ) -> Expected:
-    costs = _costs_of(calibration, method)
-    timing = Timing(
-        draft=round(getattr(costs.draft_step, step)),
-        target=_table(costs.target_pass, cost),
-        latency_to_target=round(calibration.latency_to_target),
-        latency_to_draft=round(calibration.latency_to_draft),
-    )
     alpha = getattr(calibration.acceptance, acceptance)
-    return expected(alpha, timing, method=method, rows=rows, **settings)
+    alone = _costs_of(calibration.turns, calibration.together)
+    beside = _costs_of(calibration.together, calibration.turns)
 
+    def at(draft_busy: float, target_busy: float) -> Expected:
+        """With each side slowed down by the other one for this share of the time."""
+        timing = Timing(
+            draft=round(
+                _mixed(*(getattr(c.draft_step, step) for c in (alone, beside)), target_busy)
+            ),
+            target=_mixed_table(
+                _table(alone.target_pass, cost), _table(beside.target_pass, cost), draft_busy
+            ),
+            latency_to_target=round(calibration.latency_to_target),
+            latency_to_draft=round(calibration.latency_to_draft),
+        )
+        return expected(alpha, timing, method=method, rows=rows, **settings)
 
-def _costs_of(calibration: Calibration, method: str) -> Costs:
-    """Costs under the method's own condition, where it was seen."""
-    first, second = calibration.together, calibration.turns
     if method != "amusd":
-        first, second = second, first
+        return at(0.0, 0.0)
+    found = at(1.0, 1.0)
+    for _ in range(ROUNDS):  # How busy they are depends on how fast they are.
+        found = at(found.draft_busy, found.target_busy)
+    return found
+
+
+def _mixed(alone: float, beside: float, share: float) -> float:
+    """A duration of which the other side works beside ``share``; the speeds mix, not the times."""
+    return 1 / ((1 - share) / alone + share / beside)
+
+
+def _mixed_table(alone: Table, beside: Table, share: float) -> Table:
+    rows = sorted({*alone.rows, *beside.rows})
+    return Table.of({r: _mixed(alone(r - 1), beside(r - 1), share) for r in rows})
+
+
+def _costs_of(first: Costs, second: Costs) -> Costs:
+    """Costs under one condition, where it was seen; else under the other."""
     costs = Costs(
         draft_step=first.draft_step or second.draft_step,
         target_pass=first.target_pass or second.target_pass,

@@ -17,6 +17,10 @@ PROMPTS = (
 )
 """What is decoded to measure; other prompts may agree more or less often."""
 
+PROBED_POLICIES = ("eager", "paper", "fixed(1)")
+"""Under these, in turns, both sides work at once: with a target that never stands still and with
+windows of several sizes."""
+
 WINDOW_ROWS = (1, 2, 4, 8, 16, 32)
 """Sizes of a target pass that are probed, as far as the session's rows go."""
 
@@ -72,7 +76,8 @@ def _probe(
     traces = []
     for number, prompt in enumerate(prompts, start=1):
         progress(f"both at work, prompt {number} of {len(prompts)}")
-        traces.append(decode(prompt, "amusd"))
+        policy = PROBED_POLICIES[number % len(PROBED_POLICIES)]
+        traces.append(decode(prompt, "amusd", policy=policy))
     progress("the target alone")
     traces.append(decode(prompts[0], "autoregressive"))
     for number, rows in enumerate(r for r in WINDOW_ROWS if 1 < r <= session.rows):
