@@ -68,6 +68,7 @@ class Model(ctypes.Structure):
         ("layer", ctypes.POINTER(Layer)),
         ("norm", _pointer),
         ("head", Matrix),
+        ("rough_head", Matrix),
         ("cosines", _pointer),
         ("sines", _pointer),
     ]

@@ -23,6 +23,7 @@
 #define GROUP 32 /* columns that share a scale */
 #define LARGEST (127 * 128) /* of an input's integers */
 #define BLOCK 32 /* slots whose keys lie together */
+#define REFINED 64 /* words whose scores are made again with more bits */
 #define TILE 4   /* rows that share one reading of the weights */
 
 enum kind { F32, BF16, Q8, Q4 };
@@ -47,7 +48,7 @@ typedef struct {
     float epsilon;
     const layer *layer;
     const float *norm;
-    matrix head;
+    matrix head, rough_head; /* rough_head: 4 bits, of a draft; nothing (out = 0) of a target */
     const float *cosines, *sines; /* (positions, head_size) */
 } model;
 
@@ -443,6 +444,29 @@ static void attention(const model *m, const layer *l, const float *qkv, int rows
                    weights + (size_t)h * m->slots, to + ((size_t)r * m->heads + h) * size);
 }
 
+double likeliest(const float *scores, int n, int most, int32_t *best);
+
+/* A draft only needs to know its best words well: all are scored with four bits, and those that may
+ * be the best again with eight. */
+static void refine(const matrix *head, int rows, const quantised *x, float *logits) {
+    int32_t best[REFINED];
+    for (int r = 0; r < rows; r++) {
+        float *row = logits + (size_t)r * head->out;
+        likeliest(row, head->out, REFINED, best);
+        for (int i = 0; i < REFINED; i++)
+            low_bit_tile(Q8, 1, 1, head, best[i] / 8, x, r, row);
+    }
+}
+
+static void give_logits(const model *m, int rows, const float *x, float *logits, quantised *q) {
+    if (m->rough_head.out > REFINED) {
+        multiply(&m->rough_head, rows, x, logits, q, m->threads);
+        refine(&m->head, rows, q, logits);
+    } else {
+        multiply(&m->head, rows, x, logits, q, m->threads);
+    }
+}
+
 static void add(float *x, const float *y, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] += y[i];
 }
@@ -493,7 +517,7 @@ int forward(const model *m, int rows, float *x, const int32_t *positions, const 
     if (!failed) {
         for (int r = 0; r < rows; r++)
             rms_norm(x + (size_t)r * hidden, m->norm, hidden, m->epsilon, x + (size_t)r * hidden);
-        multiply(&m->head, rows - from, x + (size_t)from * hidden, logits, &q, m->threads);
+        give_logits(m, rows - from, x + (size_t)from * hidden, logits, &q);
     }
     free(normed), free(qkv), free(attended), free(added), free(gate_up), free(inner), free(weights);
     free(q.numbers), free(q.scale), free(q.sums), free(lengths), free(paths);

@@ -164,6 +164,7 @@ class NativeLM:
             layer=layers,
             norm=self.weights.norm,
             head=self.weights.head,
+            rough_head=self.weights.rough_head,
             cosines=self._cosines.data_ptr(),
             sines=self._sines.data_ptr(),
         )

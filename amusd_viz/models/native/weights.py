@@ -52,7 +52,7 @@ class NativeWeights:
         embedding: input embeddings, ``(vocabulary, hidden)``.
         rotary: gives the cosines and sines of positions; transformers' own module, so that every
             way of stretching positions is theirs.
-        layers, norm, head: what llama.c reads; the tensors behind them are kept in ``_kept``.
+        layers, norm, head, rough_head: what llama.c reads; the tensors behind them are kept in ``_kept``.
     """
 
     config: object
@@ -61,6 +61,7 @@ class NativeWeights:
     layers: list[Layer]
     norm: int
     head: Matrix
+    rough_head: Matrix
     vocabulary: int
     parameters: int
     _kept: list[torch.Tensor] = field(default_factory=list)
@@ -81,6 +82,7 @@ class NativeWeights:
             layers=[packer.layer(layer, layers) for layer in core.layers],
             norm=packer.vector(core.norm.weight),
             head=packer.matrix([output], head),
+            rough_head=packer.matrix([output], Kind.Q4) if layers is Kind.Q4 else Matrix(),
             vocabulary=output.weight.shape[0],
             parameters=sum(seen.values()),
             _kept=kept,
