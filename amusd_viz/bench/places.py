@@ -134,12 +134,14 @@ class Places:
         if self._assisted is None:
             self.progress("loading the models of transformers' assisted generation")
             device = self.pair.devices[ev.Side.TARGET].torch_name
-            self._assisted = Assisted(self.pair.pair, self._dtype(), device)
+            self._assisted = Assisted(self.pair.pair, self._dtype(device), device)
             self._open.callback(self._assisted.close)
 
-    def _dtype(self) -> str:
-        numerics = next((h.numerics for h in self.headers.values() if h.numerics), None)
-        return numerics.dtype if numerics else self.models.get("dtype") or "fp32"
+    def _dtype(self, device: str) -> str:
+        """What transformers' loop is fastest in: torch may only emulate the dtype of our kernel."""
+        from amusd_viz.models.kernels import torch_dtype
+
+        return self.models.get("dtype") or torch_dtype(device)
 
 
 def _seconds(session: Session, tokens: int = 16) -> float:
