@@ -1,7 +1,7 @@
 """Prints what following a live run costs, and how late it is on the screen.
 
     python tests/browser/measure_live.py          from an event to the screen, in real JupyterLab
-    python tests/browser/measure_live.py pump     recording and the pump, no browser
+    python tests/browser/measure_live.py pump 6   recording and the pump, no browser, 6 pairs of runs
 
 From an event to the screen under 200 ms at the median; recording and the pump together under 2 % of
 the decode time. Runs with and without a theater alternate in one process; needs the engine. On a busy
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amusd_viz.trace import Trace
 
 PROMPT = "Why is the sky blue?"
-PAIRS_OF_RUNS = 6
+PAIRS_OF_RUNS = 6  # unless another number is given
 TOKENS = 48
 
 LIVE = f"""\
@@ -96,7 +96,7 @@ def screen() -> None:
     )
 
 
-def pump() -> None:
+def pump(pairs: int) -> None:
     from amusd_viz import Session
 
     seconds: dict[bool, list[float]] = {True: [], False: []}
@@ -104,7 +104,7 @@ def pump() -> None:
     between: list[float] = []
     with Session() as session:
         _decode(session, watched=False)
-        for index in range(2 * PAIRS_OF_RUNS):
+        for index in range(2 * pairs):
             watched = index % 2 == 0
             trace, cpu = _decode(session, watched=watched)
             seconds[watched].append(trace.duration / 1e9)
@@ -114,7 +114,7 @@ def pump() -> None:
     pumping, reading = (statistics.median(kernel[watched]) for watched in (True, False))
     print(
         f"decode time with the pump / without: {with_pump / without:.3f} "
-        f"({with_pump:.2f} s / {without:.2f} s, medians of {PAIRS_OF_RUNS})"
+        f"({with_pump:.2f} s / {without:.2f} s, medians of {pairs})"
     )
     print(
         f"between two pieces of work of the busier device, recording included: "
@@ -158,5 +158,8 @@ def _is_span(event: ev.Event) -> bool:
 
 
 if __name__ == "__main__":
-    pump() if "pump" in sys.argv[1:] else screen()
+    if sys.argv[1:2] == ["pump"]:
+        pump(int(sys.argv[2]) if sys.argv[2:] else PAIRS_OF_RUNS)
+    else:
+        screen()
     print("load average: " + ", ".join(f"{load:.1f}" for load in os.getloadavg()))
