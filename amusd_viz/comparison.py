@@ -202,14 +202,24 @@ def _start(
 ) -> InTurn:
     from amusd_viz.views.in_turn import InTurn
 
+    global _newest
     own = _own(session, settings)
-    return InTurn(
+    if _newest:
+        # The cell was run again: two decodes at once would ruin both.
+        _newest.stop()
+        _newest.join()
+    _newest = InTurn(
         lambda: _session(session, dict(own)),
         prompt,
         methods,
         settings,
         recordings=_recorded(methods),
-    ).start()
+    )
+    return _newest.start()
+
+
+_newest: InTurn | None = None
+"""The live comparison begun last."""
 
 
 def _recorded(methods: Sequence[str]) -> list[Trace]:

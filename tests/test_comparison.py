@@ -102,6 +102,25 @@ def test_in_a_notebook_a_theater_follows_and_questions_wait(log, monkeypatch):
     assert waits["amusd"].header.method == "amusd"
 
 
+def test_a_new_live_comparison_ends_the_one_before(log, monkeypatch):
+    monkeypatch.setattr("amusd_viz.comparison._in_notebook", lambda: True)
+    decoded: list[Replayed] = []
+
+    def endless(self, prompt: str, method: str, **settings: object) -> Replayed:
+        decoded.append(Replayed(small_run(method), seconds=600))
+        return decoded[-1]
+
+    monkeypatch.setattr(engine.Session, "decode", endless)
+    first = compare("Why?", ["amusd"])
+    while not decoded:
+        pass
+    second = compare("Why?", ["amusd"])
+    assert decoded[0].done
+    assert len(first.traces) == 1
+    second.stop()
+    assert len(second.traces) == 1
+
+
 def slowly(self, prompt: str, method: str, **settings: object) -> Replayed:
     """A run that takes a moment."""
     assert settings in ({"seed": 3}, {})
