@@ -153,7 +153,7 @@ class RecordedPair:
         read = tuple(word.token for word in recording.target[:start])
         self.prompt_ids = recording.prompt_ids + read
         self.end_tokens = recording.end_tokens
-        self.longest = len(recording.target) - start
+        self.longest: int | None = len(recording.target) - start
 
     def draft(self, output: Sequence[int]) -> tuple[Answer, int]:
         recording, length = self.recording, self.start + len(output)
