@@ -204,6 +204,21 @@ def card(
 
 
 @app.command()
+def pairs() -> None:
+    """List the pairs that have a name, and what each needs; nothing is fetched."""
+    from amusd_viz.models.hub_pairs import HUB_PAIRS
+    from amusd_viz.models.pairs import pair_names
+
+    for name in pair_names():
+        typer.echo(
+            f"{name:<14} the default target and a draft made of it ('amusd-viz card {name}')"
+        )
+    for name, pair in HUB_PAIRS.items():
+        typer.echo(f"{name:<14} {pair.draft} and {pair.target}")
+        typer.echo(f"{'':<14} {pair.weights_gb:g} GB to fetch; {pair.needs}")
+
+
+@app.command()
 def doctor() -> None:
     """Say what is installed and found here, and what to do about what is not."""
     from amusd_viz.doctor import diagnose

@@ -15,8 +15,10 @@ from rich.console import Console
 from tiny_models import save_tiny_pair
 
 from amusd_viz import cli_bench
+from amusd_viz import events as ev
 from amusd_viz.bench import Benchmark, Prompt, Report, load_prompts, parse_ways
 from amusd_viz.bench.datasets import load_dataset
+from amusd_viz.bench.energy import EnergyMeter
 from amusd_viz.bench.floor import streamed_bytes
 from amusd_viz.bench.report import first_difference, identical, method_report, ratios_of
 from amusd_viz.bench.run import LOOKAHEADS
@@ -182,15 +184,33 @@ def test_ratios_are_of_the_same_prompts() -> None:
     assert found["amusd/autoregressive"].least == pytest.approx(2)
 
 
+def header(rows: int) -> ev.Header:
+    return ev.Header(
+        source="measured",
+        method="amusd",
+        max_new_tokens=4,
+        target=ev.Model(name="target"),
+        target_device=ev.Device(name="cpu:0", label="CPU core 0"),
+        numerics=ev.Numerics(
+            dtype="fp32", kernel="eager", rows=rows, cache_length=256, threads=1, device="cpu"
+        ),
+    )
+
+
 def test_identical_is_about_the_reference_and_its_numerics_key() -> None:
     ways = parse_ways([REFERENCE.name, "amusd", "autoregressive"], "paper")
+    rows = {REFERENCE.name: 8, "amusd": 8, "autoregressive": 1}
     same = {0: sample(REFERENCE.name, 0, 1.0)}
-    reports = {way.name: method_report(way, [sample(way.name, 0, 1.0)], same, None) for way in ways}
-    assert identical(ways, reports) is True
     other = [sample("x", 0, 1.0, (1, 2, 9, 4))]
-    reports["autoregressive"] = method_report(ways[2], other, same, None)
+
+    def report(way, samples):
+        return method_report(way, samples, same, header(rows[way.name]))
+
+    reports = {way.name: report(way, [sample(way.name, 0, 1.0)]) for way in ways}
+    assert identical(ways, reports) is True
+    reports["autoregressive"] = report(ways[2], other)
     assert identical(ways, reports) is True, "another numerics key promises nothing"
-    reports["amusd"] = method_report(ways[1], other, same, None)
+    reports["amusd"] = report(ways[1], other)
     assert identical(ways, reports) is False
     assert reports["amusd"].divergences == [2]
     assert identical(ways[:1], reports) is None
@@ -235,6 +255,37 @@ def test_hub_pairs_resolve_to_their_two_models(tmp_path: Path) -> None:
         assert resolve_pair(name, fetch=fetch).name == name
         assert sorted(asked) == sorted([pair.draft, pair.target])
         assert pair.needs
+
+
+class FakeNvml:
+    """Stands for NVIDIA's library: two GPUs that have used 5 J each."""
+
+    def __init__(self, name: str) -> None:
+        assert name == "libnvidia-ml.so.1"
+
+    def nvmlInit_v2(self) -> int:  # noqa: N802 - the library's own names
+        return 0
+
+    def nvmlDeviceGetCount_v2(self, count) -> int:  # noqa: N802
+        count._obj.value = 2
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index, device) -> int:  # noqa: N802
+        return 0
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, device, millijoules) -> int:  # noqa: N802
+        millijoules._obj.value = 5000
+        return 0
+
+
+def test_energy_is_that_of_all_gpus_and_unknown_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("amusd_viz.machine.gpus", lambda: 0)
+    assert EnergyMeter().joules() is None
+    monkeypatch.setattr("amusd_viz.machine.gpus", lambda: 2)
+    monkeypatch.setattr("ctypes.CDLL", FakeNvml)
+    assert EnergyMeter().joules() == 10.0
 
 
 # -- the command -----------------------------------------------------------------------------

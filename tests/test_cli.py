@@ -468,3 +468,11 @@ def test_check_can_say_where_the_time_went(run):
     code, out, _ = run("check", assets("traces", "sky-amusd.jsonl"), "--profile")
     assert code == 0
     assert "recording and messages" in out
+
+
+def test_pairs_names_them_all_and_what_they_need(run):
+    code, out, _ = run("pairs")
+    assert code == 0
+    for name in ("twin", "llama3", "qwen2.5", "smollm2"):
+        assert f"\n{name} " in f"\n{out}"
+    assert "meta-llama/Llama-3.1-8B-Instruct" in out

@@ -12,7 +12,7 @@ from amusd_viz import events as ev
 from amusd_viz.bench.floor import Floor
 from amusd_viz.bench.sample import Sample
 from amusd_viz.bench.statistics import median_interval
-from amusd_viz.bench.ways import REFERENCE, Place, Way
+from amusd_viz.bench.ways import REFERENCE, Way
 
 
 class MethodReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +180,10 @@ def identical(ways: Sequence[Way], methods: Mapping[str, MethodReport]) -> bool 
     same_key = [
         methods[way.name]
         for way in ways
-        if way.name in methods and way.place is Place.PAIR and way.name != REFERENCE.name
+        if way.name in methods
+        and way.method
+        and way.name != REFERENCE.name
+        and methods[way.name].numerics == reference.numerics
     ]
     compared = [d for method in same_key for d in method.divergences]
     return all(d is None for d in compared) if compared else None

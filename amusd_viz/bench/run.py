@@ -23,7 +23,7 @@ from amusd_viz.bench.report import (
 from amusd_viz.bench.sample import Sample
 from amusd_viz.bench.ways import REFERENCE, Way
 from amusd_viz.engine.header import library_versions, machine
-from amusd_viz.errors import EngineError, SettingError
+from amusd_viz.errors import AmusdVizError, SettingError
 from amusd_viz.simulate.probe import PROMPTS
 
 TUNING = tuple(Prompt((("user", text),)) for text in PROMPTS)
@@ -113,7 +113,7 @@ class Benchmark:
         for way in self.ways:
             try:
                 places.open(way)
-            except (SettingError, EngineError) as error:
+            except AmusdVizError as error:
                 if way == REFERENCE:
                     raise
                 self.skipped[way.name] = str(error)
@@ -169,9 +169,12 @@ class Benchmark:
 
     def _devices(self) -> dict[str, str]:
         assert self._places is not None
-        header = next(h for h in self._places.headers.values() if h.draft_device)
-        found = {"target_device": header.target_device.label}
-        return found | ({"draft_device": header.draft_device.label} if header.draft_device else {})
+        pair = self._places.headers[REFERENCE.name]
+        drafted = next((h for h in self._places.headers.values() if h.draft_device), None)
+        found = {"target_device": pair.target_device.label}
+        if drafted and drafted.draft_device:
+            found["draft_device"] = drafted.draft_device.label
+        return found
 
     def _floors(self) -> dict[str, Floor]:
         """The pair's draft step and target pass beside their floors, from AMUSD's and plain runs."""

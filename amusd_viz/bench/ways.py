@@ -60,6 +60,7 @@ WAYS = {
         Way("synchronous", Place.PAIR, "synchronous", {"lookahead": 1}, tuned=True),
         Way("synchronous-all", Place.TURNS_ALL, "synchronous", {"lookahead": 1}, tuned=True),
         Way("assisted", Place.TRANSFORMERS),
+        Way("speculator", Place.PAIR, "speculator"),
         Way("amusd", Place.PAIR, "amusd"),
     )
 }
