@@ -138,13 +138,12 @@ ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, con
     }
 }
 
-ALWAYS void float_product(enum kind kind, const matrix *m, int rows, const float *x, float *y,
-                          int threads) {
-    const int panels = m->out / PANEL, pairs = rows == 1 ? panels / 2 : 0;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int i = 0; i < pairs; i++) float_tile(kind, 1, 2, m, 2 * i, x, y);
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int i = 2 * pairs; i < panels; i++) float_rows(kind, m, i, rows, x, y);
+ALWAYS void float_panels(enum kind kind, const matrix *m, int first, int last, int rows,
+                         const float *x, float *y) {
+    int i = first;
+    if (rows == 1)
+        for (; i + 2 <= last; i += 2) float_tile(kind, 1, 2, m, i, x, y);
+    for (; i < last; i++) float_rows(kind, m, i, rows, x, y);
 }
 
 ALWAYS __m256i with_parts(int parts, __m256i high, __m256i low) {
@@ -226,10 +225,9 @@ ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, i
     }
 }
 
-ALWAYS void low_bit_product(enum kind kind, int parts, const matrix *m, int rows, const quantised *x, float *y,
-                            int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int block = 0; block < m->out / 8; block++) {
+ALWAYS void low_bit_blocks(enum kind kind, int parts, const matrix *m, int first, int last,
+                           int rows, const quantised *x, float *y) {
+    for (int block = first; block < last; block++) {
         int r = 0;
         for (; r + TILE <= rows; r += TILE)
             low_bit_tile(kind, parts, TILE, m, block, x, r, y + (size_t)r * m->out);
@@ -271,22 +269,28 @@ static void quantise(const float *x, int rows, int in, quantised *q) {
         quantise_group(x + g * GROUP, q->numbers + g * 2 * GROUP, q->scale + g, q->sums + g);
 }
 
+/* Outputs first..last of a product, in panels or blocks. The compiler makes a loop of its own of each
+ * kind, which it cannot do across the border of a parallel region. */
+static void some_outputs(const matrix *m, int first, int last, int rows, const float *x,
+                         const quantised *q, float *y) {
+    switch (2 * m->kind + (m->kind >= Q8 && m->parts == 2)) {
+    case 2 * F32: float_panels(F32, m, first, last, rows, x, y); return;
+    case 2 * BF16: float_panels(BF16, m, first, last, rows, x, y); return;
+    case 2 * Q8: low_bit_blocks(Q8, 1, m, first, last, rows, q, y); return;
+    case 2 * Q8 + 1: low_bit_blocks(Q8, 2, m, first, last, rows, q, y); return;
+    case 2 * Q4: low_bit_blocks(Q4, 1, m, first, last, rows, q, y); return;
+    case 2 * Q4 + 1: low_bit_blocks(Q4, 2, m, first, last, rows, q, y);
+    }
+}
+
 /* y = x times the transposed matrix: (rows, in) -> (rows, out). */
 static void multiply(const matrix *m, int rows, const float *x, float *y, quantised *q,
                      int threads) {
-    switch (m->kind) {
-    case F32: float_product(F32, m, rows, x, y, threads); return;
-    case BF16: float_product(BF16, m, rows, x, y, threads); return;
-    case Q8:
-        quantise(x, rows, m->in, q);
-        if (m->parts == 1) low_bit_product(Q8, 1, m, rows, q, y, threads);
-        else low_bit_product(Q8, 2, m, rows, q, y, threads);
-        return;
-    case Q4:
-        quantise(x, rows, m->in, q);
-        if (m->parts == 1) low_bit_product(Q4, 1, m, rows, q, y, threads);
-        else low_bit_product(Q4, 2, m, rows, q, y, threads);
-    }
+    const int all = m->out / (m->kind >= Q8 ? 8 : PANEL);
+    if (m->kind >= Q8) quantise(x, rows, m->in, q);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++)
+        some_outputs(m, all * t / threads, all * (t + 1) / threads, rows, x, q, y);
 }
 
 /* ---- between the products ------------------------------------------------------------------- */
