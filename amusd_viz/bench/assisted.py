@@ -85,11 +85,14 @@ def _serve(pipe: Connection, pair: Pair, dtype: str, device: str) -> None:
         import torch
 
         from amusd_viz.machine import usable_cores
+        from amusd_viz.models.kernels import torch_dtype
         from amusd_viz.models.loading import load_model
         from amusd_viz.models.quiet import quiet_transformers
 
         torch.set_num_threads(len(usable_cores()))
         torch.set_grad_enabled(False)
+        # Where torch only emulates bf16 it would be slowed down for nothing.
+        dtype = torch_dtype(device) if dtype == "bf16" else dtype
         draft, target = (load_model(m, device, dtype) for m in (pair.draft, pair.target))
         pipe.send(())
         with quiet_transformers():
