@@ -52,8 +52,18 @@ def show() -> None:
 
 
 def diagnose() -> list[Finding]:
-    """Looks at everything; takes well under a second."""
-    return [_package(), _mode(), _torch(), _cores(), _memory(), _target(), *_widgets(), *_extras()]
+    """Looks at everything; takes well under a second, but for compiling the CPU kernels once."""
+    return [
+        _package(),
+        _mode(),
+        _torch(),
+        _kernel(),
+        _cores(),
+        _memory(),
+        _target(),
+        *_widgets(),
+        *_extras(),
+    ]
 
 
 def mode() -> tuple[str, str]:
@@ -101,6 +111,18 @@ def _torch() -> Finding:
     if found:
         return Finding(f"{what}, no CUDA in it", f"{found} GPUs are here: install a CUDA torch")
     return Finding(f"{what}, CPU only" if not cuda else f"{what}, CUDA {cuda} but no GPU found")
+
+
+def _kernel() -> Finding:
+    from amusd_viz.models.native.library import why_not
+
+    why = why_not()
+    if not why:
+        return Finding("CPU kernels: compiled C")
+    what = f"CPU kernels: torch's ({why})"
+    if "compiler" in why:
+        return Finding(what, "apt-get install gcc, or your system's like: several times faster")
+    return Finding(what)
 
 
 def _cores() -> Finding:

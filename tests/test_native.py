@@ -22,14 +22,14 @@ from transformers import (
 )
 
 from amusd_viz.engine import Session
-from amusd_viz.models import native
-from amusd_viz.models.native import NativeLM, NativeWeights, can_run, library
-from amusd_viz.models.native.weights import Kind
+from amusd_viz.models.native.library import library
+from amusd_viz.models.native.native_lm import NativeLM
+from amusd_viz.models.native.weights import Kind, NativeWeights, can_run
 from amusd_viz.models.twin import GROUP, quantise_4bit
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.skipif(not native.can_build(), reason="no C compiler, or no AVX2"),
+    pytest.mark.skipif(library() is None, reason="no C compiler, or no AVX2"),
 ]
 KINDS = [(Kind.F32, Kind.F32), (Kind.BF16, Kind.BF16), (Kind.Q8, Kind.Q8), (Kind.Q4, Kind.Q8)]
 TEXT = [(7 * i * i + 3 * i) % WORDS for i in range(70)]

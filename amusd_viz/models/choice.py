@@ -17,7 +17,7 @@ import torch
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.filters import filtered
-from amusd_viz.models.native import library
+from amusd_viz.models.native.library import library
 
 
 @lru_cache(maxsize=64)

@@ -9,8 +9,8 @@ import torch
 
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.loading import DTYPES, parameter_count, read_model
-from amusd_viz.models.native import NativeLM, NativeWeights, can_run
-from amusd_viz.models.native.weights import KINDS, TWIN_KINDS
+from amusd_viz.models.native.native_lm import NativeLM
+from amusd_viz.models.native.weights import KINDS, TWIN_KINDS, NativeWeights, can_run
 from amusd_viz.models.packed import can_pack, pack_linears
 from amusd_viz.models.pairs import ModelSource
 from amusd_viz.models.twin import make_twin

@@ -109,9 +109,21 @@ def library() -> ctypes.CDLL | None:
     return loaded
 
 
-def can_build() -> bool:
-    """Whether the compiled forward pass is there, or could be made."""
-    return library() is not None
+def why_not() -> str:
+    """Why there is no compiled forward pass here; empty if there is one."""
+    if library() is not None:
+        return ""
+    if os.environ.get("AMUSD_VIZ_NATIVE") == "0":
+        return "AMUSD_VIZ_NATIVE=0 asks for none"
+    if not _has_avx2():
+        return "this processor has no AVX2"
+    if _compiler() is None:
+        return "no C compiler was found"
+    return "the C compiler could not make it"
+
+
+def _compiler() -> str | None:
+    return shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
 
 
 def _has_avx2() -> bool:
@@ -144,7 +156,7 @@ def _fingerprint() -> str:
 
 def _compiled(file: Path) -> Path | None:
     """Compiles into a scratch file and publishes it at once: two workers may do it together."""
-    compiler = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+    compiler = _compiler()
     if compiler is None:
         return None
     try:
