@@ -38,7 +38,7 @@ def refresh(path: Path, environment: dict[str, str]) -> int:
             continue
         outputs = _joined(after.outputs)
         changed += _contents(outputs) != _contents(cell.outputs)
-        cell.outputs = outputs
+        cell.outputs, cell.execution_count = outputs, after.execution_count
     notebook.metadata.pop("widgets", None)
     nbformat.write(notebook, path)
     return changed

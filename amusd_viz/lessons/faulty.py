@@ -10,12 +10,11 @@ from amusd_viz.lessons.toy import DRAFT_MS, MS, TARGET_MS
 from amusd_viz.simulate.driver import simulate
 from amusd_viz.simulate.text import Text
 from amusd_viz.simulate.timing import Constant, Timing
-from amusd_viz.views.tables import Table
 
 __all__ = ["FAULT", "FaultyRun", "faulty_run"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FaultyRun:
     """Numbered lines of what happened, one of which must not happen.
 
@@ -31,15 +30,8 @@ class FaultyRun:
     rollbacks: tuple[int, ...]
     innocent: tuple[int, ...]
 
-    def table(self) -> Table:
-        """The lines as a table."""
-        rows = tuple((str(n), *line) for n, line in enumerate(map(_cells, self.lines), start=1))
-        return Table(("event", "ms", "who", "what"), rows)
-
-
-def _cells(line: str) -> tuple[str, str, str]:
-    time, who, what = line.split(" | ")
-    return time, who, what
+    def __repr__(self) -> str:
+        return "\n".join(f"{n:>3}  {line}" for n, line in enumerate(self.lines, start=1))
 
 
 @cache
@@ -72,7 +64,7 @@ def faulty_run() -> FaultyRun:
             kind = "innocent"
         else:
             kind = ""
-        lines.append(f"{event.at / 1e6:.0f} | {who} | {what}")
+        lines.append(f"{event.at / 1e6:>4.0f} ms  {who:<7} {what}")
         if kind:
             numbers[kind].append(len(lines))
     return FaultyRun(
