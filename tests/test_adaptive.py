@@ -16,7 +16,8 @@ from amusd_viz.protocol import (
     Pause,
     Proposal,
 )
-from amusd_viz.simulate.driver import simulate
+from amusd_viz.simulate.driver import Simulation, sides, simulate
+from amusd_viz.simulate.logs import Counter
 from amusd_viz.simulate.statistics import Statistics, simulate_statistics
 from amusd_viz.simulate.text import Iid, agreement, text_of
 from amusd_viz.simulate.timing import Table, Timing, in_target_steps
@@ -43,6 +44,28 @@ def test_a_useless_draft_hardly_slows_the_target(
     found = simulated(0.0, timing, "adaptive", tokens=127)
     assert found.speedup >= 0.97
     assert found.busy["draft"] < 0.5
+
+
+@pytest.mark.parametrize("draft_ms", [3, 14, 27])
+def test_a_useless_draft_hardly_slows_a_target_that_shares_its_memory(draft_ms: int) -> None:
+    """A pass beside a working draft takes a fifth longer, so a useless one must sit out."""
+
+    def whole_run(policy: str) -> int:
+        text = text_of([False] * 128, ["a", "b", "c", "d"], coincidence=0.0)
+        settings = {"lookahead": 4, "run_ahead": 16, "rows": 8}
+        target, draft = sides("amusd", max_new_tokens=128, policy=policy, **settings)
+        assert draft
+
+        def cost(proposals: int) -> int:
+            working = run.step is not None and run.step[1] > run.now
+            return 36 * MS if working or draft.pause() is None else 30 * MS
+
+        run = Simulation(text, Timing(draft_ms * MS, cost), target, draft, Counter())
+        run.run()
+        return run.now
+
+    assert 127 * 30 * MS / whole_run("adaptive") >= 0.97
+    assert 127 * 30 * MS / whole_run("eager") < 0.9
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.3, 0.45, 0.9])
