@@ -127,6 +127,19 @@ def test_an_adaptive_run_is_a_valid_recording(tmp_path) -> None:
     assert Trace.load(trace.save(tmp_path / "run.jsonl.gz")) == trace
 
 
+def test_proposals_that_had_piled_up_do_not_make_the_draft_look_fast() -> None:
+    policy = AdaptiveWindow()
+    for branch in range(1, 12):
+        start = branch * 1000 * MS
+        policy.judged(proposed=1, accepted=0)
+        policy.passed(proposals=1, start=start, end=start + 30 * MS)
+        # Two were there when the target looked; the third came a real step of 40 ms later.
+        for position, at in enumerate((31.0, 31.02, 71.0)):
+            proposal = Proposal(1, branch, position, 5)
+            policy.arrived(proposal, at=start + round(at * MS), idle=True)
+    assert policy.wait_for(()) == 0, "a step longer than a pass is not worth waiting for"
+
+
 # -- the draft's side ----------------------------------------------------------------------------
 
 

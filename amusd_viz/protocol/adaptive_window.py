@@ -30,6 +30,8 @@ WORTH_A_LOOK = 0.4
 """A draft whose step seems shorter than this share of a pass is waited for once, to measure it."""
 SEEN_ENOUGH = 3
 """A size of window judged less often is taken to cost what the next smaller one does."""
+ONE_LOOK = 0.005
+"""Share of a pass: proposals taken in closer together than this had both been there already."""
 FORGOTTEN_AFTER = 100
 """Passes after which the cost of a size that was not judged again is no longer believed."""
 SURE = 0.995
@@ -55,6 +57,8 @@ class AdaptiveWindow(WindowPolicy):
         self._wait = 0
         self._most = NO_LIMIT
         self._verdict_at = 0
+        self._one_look = 0.0
+        """Time within which proposals count as taken in together (ns)."""
         self._branch = 0
         self._last_arrival: int | None = None
         """Of the branch, if the target was idle, so that it is exact."""
@@ -91,7 +95,7 @@ class AdaptiveWindow(WindowPolicy):
                 self._late.add(since - self._step.value)
             else:
                 self._step.add(since / (1 + HALF))
-        elif self._last_arrival is not None:
+        elif self._last_arrival is not None and at - self._last_arrival > self._one_look:
             self._step.add(at - self._last_arrival)
         self._last_arrival = at
 
@@ -112,6 +116,7 @@ class AdaptiveWindow(WindowPolicy):
 
     def _choose(self) -> None:
         costs = self._costs()
+        self._one_look = ONE_LOOK * costs[0]
         acceptance = min(SURE, self._agreement.value)
         self._most = _best_window(costs, acceptance)
         step = self._step.value or self._rough_step.value
