@@ -14,7 +14,7 @@ from amusd_viz.events import Sampling
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"method": "magic"}, "autoregressive, synchronous, amusd"),
+        ({"method": "magic"}, "autoregressive, synchronous, speculator, amusd"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"max_new_tokens": -5}, "max_new_tokens is -5"),
         ({"max_new_tokens": 1 << 40}, "between"),
