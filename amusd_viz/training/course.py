@@ -47,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     trained: int = 5
     passes: float = 2.0
     most_tokens: int | None = None
-    batch_tokens: int = 1000
+    batch_tokens: int = 400
     learning_rate: float = 6e-4
     warm_up: int = 20
     weight_decay: float = 0.01
