@@ -60,7 +60,9 @@ def test_the_playground_offers_what_there_is(
     for module in (pairs, playground):
         monkeypatch.setattr(module, "shipped_draft", lambda name: None)
     assert list(playground._pairs()) == list(pair_names()) == ["twin", "twin8"]
-    with pytest.raises(SettingError, match=r"no pair named .small.; pairs are twin, twin8, smollm2"):
+    with pytest.raises(
+        SettingError, match=r"no pair named .small.; pairs are twin, twin8, smollm2"
+    ):
         resolve_pair("small")
 
 
