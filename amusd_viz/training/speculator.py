@@ -40,6 +40,8 @@ from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan
 from amusd_viz.training.speculator_rows import Rows, disagreement
 from amusd_viz.training.speculator_scores import Scores, ngram_scores, score
 
+CURVE_TEXTS = 16
+"""Held-out answers that the points of the curve are measured on; the result is, on all."""
 KNOWN = 64
 """Tokens of the answer by which a speculator is recognised."""
 MOST_DISAGREEMENT = 0.01
@@ -148,9 +150,8 @@ class Training:
         always = self.tokens.end_tokens
         listed = self.rows.frequent_tokens(self.plan.words, always)
         speculator = fresh_speculator(self.model, self.plan, listed, self.source.name)
-        course = Course(
-            speculator, (self._stage_1(), self.rows), self.judged, self.plan, self.folder
-        )
+        few = Rows(self.judged_texts[:CURVE_TEXTS])
+        course = Course(speculator, (self._stage_1(), self.rows), few, self.plan, self.folder)
         if (self.folder / STATE_FILE).is_file() and not self.options.fresh:
             course.resume()
         for number in (signal.SIGINT, signal.SIGTERM):
