@@ -64,6 +64,19 @@ def _offsets(lengths: Sequence[int]) -> torch.Tensor:
     return torch.tensor([0, *lengths]).cumsum(0)
 
 
+def write_texts(file: Path, texts: Sequence[Text]) -> Path:
+    """Writes texts as one shard, without the states inside the target."""
+    whole = {
+        "index": torch.tensor([t.index for t in texts]),
+        "temperature": torch.tensor([t.temperature for t in texts]),
+        "prompt_offsets": _offsets([len(t.prompt) for t in texts]),
+        "offsets": _offsets([len(t.tokens) for t in texts]),
+    }
+    names = ("prompt", "tokens", "top_ids", "top_logprobs", "final")
+    save_file(whole | {n: torch.cat([getattr(t, n) for t in texts]) for n in names}, file)
+    return file
+
+
 def shard_files(folder: Path) -> list[Path]:
     """The shards of a folder, in the order of their names."""
     return sorted(folder.glob("*.safetensors"))

@@ -68,10 +68,16 @@ def texts_in(folder: Path) -> list[Text]:
 
 
 def fresh_speculator(
-    model: torch.nn.Module, plan: Plan, listed: tuple[int, ...], name: str
+    embedding: torch.Tensor, plan: Plan, listed: tuple[int, ...], name: str
 ) -> Speculator:
-    """A tied speculator of the target's width, before its first step."""
-    embedding = model.get_input_embeddings().weight.detach()
+    """A tied speculator of the target's width, before its first step.
+
+    Args:
+        embedding: the target's, ``(vocabulary, width)``.
+        plan: of its training.
+        listed: its short list.
+        name: of the target.
+    """
     config = SpeculatorConfig(
         emb_dim=embedding.shape[1],
         vocab_size=embedding.shape[0],
@@ -149,7 +155,8 @@ class Training:
         print(f"{len(self.rows)} positions; {looked} of them checked against the output layer")
         always = self.tokens.end_tokens
         listed = self.rows.frequent_tokens(self.plan.words, always)
-        speculator = fresh_speculator(self.model, self.plan, listed, self.source.name)
+        embedding = self.model.get_input_embeddings().weight.detach()
+        speculator = fresh_speculator(embedding, self.plan, listed, self.source.name)
         few = Rows(self.judged_texts[:CURVE_TEXTS])
         course = Course(speculator, (self._stage_1(), self.rows), few, self.plan, self.folder)
         if (self.folder / STATE_FILE).is_file() and not self.options.fresh:
