@@ -45,7 +45,9 @@ def main() -> None:
 @app.command()
 def decode(
     prompt: Annotated[str, typer.Argument(help="What to answer or continue; '-' reads stdin.")],
-    method: Annotated[str, typer.Option(help="autoregressive, synchronous or amusd.")] = "amusd",
+    method: Annotated[
+        str, typer.Option(help="autoregressive, synchronous, speculator or amusd.")
+    ] = "amusd",
     max_new_tokens: Annotated[int, typer.Option(help="Length limit of the output (tokens).")] = 64,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,
     top_p: Annotated[
@@ -70,7 +72,10 @@ def decode(
         ),
     ] = None,
     lookahead: Annotated[
-        int | None, typer.Option(help="synchronous: proposals drafted per round.")
+        int | None, typer.Option(help="synchronous, speculator: proposals drafted per round.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="speculator: candidates judged at once; 1 is a chain.")
     ] = None,
     run_ahead: Annotated[
         int | None, typer.Option(help="amusd: how far the draft may be past the last commit.")
@@ -78,6 +83,9 @@ def decode(
     pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
     draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
     target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
+    speculator: Annotated[
+        str | None, typer.Option(help="Folder of the target's token/embedding speculator.")
+    ] = None,
     draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
     target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
     chat: Annotated[
@@ -105,11 +113,12 @@ def decode(
     from amusd_viz.engine.settings import RunSettings
 
     places = _given(draft_device=draft_device, target_device=target_device)
-    models = _given(pair=pair, draft=draft, target=target)
+    models = _given(pair=pair, draft=draft, target=target, speculator=speculator)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "seed": seed}
     sampling |= {"min_p": min_p, "repetition_penalty": repetition_penalty}
     how = {"method": method, "max_new_tokens": max_new_tokens}
-    how |= _given(policy=policy, lookahead=lookahead, run_ahead=run_ahead, stop=stop)
+    how |= _given(policy=policy, lookahead=lookahead, candidates=candidates)
+    how |= _given(run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
     with Session(**places, **models) as warm:
         run = warm.decode(prompt, **how, **sampling, **_given(chat=chat))
