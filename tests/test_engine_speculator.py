@@ -26,7 +26,13 @@ SAMPLINGS = {
     "T 1.0, top-p 0.9": {"temperature": 1.0, "top_p": 0.9, "seed": 11},
     "greedy, penalty": {"repetition_penalty": 1.2},
 }
-WAYS = [{}, {"lookahead": 2}, {"candidates": 3}, {"candidates": 5, "lookahead": 3}]
+WAYS = [
+    {},
+    {"lookahead": 2},
+    {"candidates": 3},
+    {"candidates": 5, "lookahead": 3},
+    {"policy": "adaptive"},
+]
 ROWS = 16
 
 

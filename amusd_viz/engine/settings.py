@@ -40,7 +40,8 @@ class RunSettings:
         sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
         policy: how many proposals the target waits for (amusd): ``"paper"``, ``"eager"``,
             ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
-            run-ahead too.
+            run-ahead too. A speculator drafts before every pass, with ``"adaptive"`` only while that
+            pays.
         lookahead: proposals a round (synchronous; of the speculator: how many heads speak).
         candidates: how many candidates of the speculator are judged at once; 1 is a chain.
         run_ahead: how far past the last committed token the draft may go (amusd).
@@ -103,8 +104,8 @@ class RunSettings:
         if self.method == "synchronous":
             return Fixed(self.lookahead, f"lookahead({self.lookahead})")
         if self.method == "speculator":
-            many = self.candidates > 1
-            return Fixed(0, f"tree({self.candidates})" if many else "chain")
+            name = f"tree({self.candidates})" if self.candidates > 1 else "chain"
+            return Fixed(0, f"{name}, adaptive" if self.policy == "adaptive" else name)
         return window_policy(self.policy)
 
     def run_ahead_policy(self) -> RunAheadPolicy:

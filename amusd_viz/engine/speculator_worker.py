@@ -19,7 +19,8 @@ from amusd_viz.engine.target_worker import TargetRun
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.drafting import Drafted, Shape, draft, limited, sampling_scores
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import DraftSide, Verdict, Window
+from amusd_viz.protocol import DraftSide, Tree, Verdict, Window
+from amusd_viz.protocol.payoff import Payoff
 
 DRAFTER = "speculator"
 BEAMS_PER_CANDIDATE = 2
@@ -52,6 +53,8 @@ class SpeculatorRun(TargetRun):
             end_tokens=order.end_tokens,
             run_ahead=settings.run_ahead_policy(),
         )
+        self.payoff = Payoff() if settings.policy == "adaptive" else None
+        """Says when drafting is left out; ``None`` never leaves it out."""
         self.state = torch.empty(0)
         """The hidden state from which the last committed token was chosen."""
 
@@ -63,14 +66,22 @@ class SpeculatorRun(TargetRun):
             self._heard = stamp.commit_heard(t, commit, adoption, self.draft, branch)
 
     def _verify(self) -> None:
-        drafted = self._draft()
+        begun, committed = self.recorder.now(), len(self.side.committed)
+        drafts = self.payoff is None or self.payoff.worth_drafting()
+        tree = self._draft().tree if drafts else Tree((), ())
         start = self.recorder.now()
         self._delay()
-        window = self.side.take_tree(self.draft.branch, drafted.tree)
+        window = self.side.take_tree(self.draft.branch, tree)
         if window.tokens:
             self.recorder.add(stamp.tree_received(start, window))
         self.recorder.add(stamp.verify_started(start, window))
         self._settle(start, window, self._logits(window))
+        if self.payoff:
+            self.payoff.passed(
+                tokens=len(self.side.committed) - committed,
+                ns=self.recorder.now() - begun,
+                proposals=len(tree),
+            )
 
     def _logits(self, window: Window) -> torch.Tensor:
         prefix = [*self.order.prompt_ids, *self.side.committed]

@@ -1,0 +1,77 @@
+"""Whether drafting pays: rounds with proposals against plain steps, by what both were seen to cost.
+
+For a drafter inside the target's process, which may simply be left unasked. Times are given, so that
+this is as pure as the rest.
+"""
+
+from __future__ import annotations
+
+FORGETS = 0.9
+"""Weight of the past against the newest observation."""
+TRIAL = 8
+"""Rounds after which a judgement is made, at first and after every pause."""
+FIRST_PAUSE, LONGEST_PAUSE = 16, 256
+"""Plain steps before drafting is tried again; twice as many after every trial that failed."""
+
+
+class Payoff:
+    """Answers :meth:`worth_drafting` before every pass, and is told what the pass came to."""
+
+    def __init__(self) -> None:
+        self._drafted = _Speed()
+        self._plain = _Speed()
+        self._rounds = 0
+        self._pause = 0
+        self._next_pause = FIRST_PAUSE
+
+    def worth_drafting(self) -> bool:
+        """Whether the next pass should have proposals.
+
+        One plain step comes after the first trial: without it nothing could be compared.
+        """
+        return self._pause == 0
+
+    def passed(self, *, tokens: int, ns: int, proposals: int) -> None:
+        """A pass committed ``tokens`` and took ``ns``, drafting included."""
+        if proposals:
+            self._drafted.note(tokens, ns)
+            self._rounds += 1
+            if self._rounds >= TRIAL:
+                self._judge()
+        else:
+            self._plain.note(tokens, ns)
+            if self._pause:
+                self._pause -= 1
+                if not self._pause:
+                    self._rounds = 0
+
+    def _judge(self) -> None:
+        if not self._plain.known:
+            self._pause = 1
+        elif self._drafted.rate < self._plain.rate:
+            self._pause, self._next_pause = (
+                self._next_pause,
+                min(2 * self._next_pause, LONGEST_PAUSE),
+            )
+            self._drafted = _Speed()
+        else:
+            self._next_pause = FIRST_PAUSE
+
+
+class _Speed:
+    """Tokens by time, of late."""
+
+    def __init__(self) -> None:
+        self.tokens = self.ns = 0.0
+
+    @property
+    def known(self) -> bool:
+        return self.ns > 0
+
+    @property
+    def rate(self) -> float:
+        return self.tokens / self.ns
+
+    def note(self, tokens: int, ns: int) -> None:
+        self.tokens = FORGETS * self.tokens + tokens
+        self.ns = FORGETS * self.ns + ns
