@@ -36,7 +36,7 @@ from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import PIECE, read_text
 from amusd_viz.training.shards import Text, read_shard, shard_files
-from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan
+from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
 from amusd_viz.training.speculator_rows import Rows, disagreement
 from amusd_viz.training.speculator_scores import Scores, ngram_scores, score
 
@@ -53,13 +53,14 @@ def training_folder(target: str) -> Path:
     return cache("training", target, "speculator")
 
 
-def texts_in(folder: Path) -> list[Text]:
-    """The generated texts of a folder.
+def texts_in(folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
+    """The generated texts of a folder, or of some of its shards.
 
     Raises:
         ModelError: there are none.
     """
-    texts = [text for file in shard_files(folder) for text in read_shard(file)]
+    files = shard_files(folder) if files is None else files
+    texts = [text for file in files for text in read_shard(file)]
     if not texts:
         raise ModelError(
             f"{folder} holds no text; make some: python -m amusd_viz.training.generate"
@@ -125,14 +126,16 @@ class Training:
         self.model = load_model(source, "cpu", "fp32")
         self.tokens = Tokens(source.folder)
         files = shard_files(text_folder(source.name))
-        self.texts = texts_in(text_folder(source.name))
+        # What was generated since a training was interrupted must not change its plan.
+        if not options.fresh and (kept := kept_plan(self.folder)):
+            files = [file for file in files if file.name in kept.shards]
+        self.texts = texts_in(text_folder(source.name), files)
         self.rows = Rows(self.texts)
         self.judged_texts = texts_in(held_out_folder(source.name))
         self.judged = Rows(self.judged_texts)
         self.plan = self._plan(tuple(file.name for file in files))
 
     def _plan(self, shards: tuple[str, ...]) -> Plan:
-        """The plan of the command line; that of a training under way goes on with its own shards."""
         options = self.options
         steps = max(1, round(options.passes * len(self.rows) / options.batch))
         stage_2 = round(steps * 2 / 7)

@@ -254,6 +254,14 @@ class Course:
         self.curve = msgspec.json.decode(state["curve"], type=list[Judgement])
 
 
+def kept_plan(folder: Path) -> Plan | None:
+    """The plan of the training that is kept in ``folder``, if there is one."""
+    file = folder / STATE_FILE
+    if not file.is_file():
+        return None
+    return msgspec.json.decode(torch.load(file, weights_only=True)["plan"], type=Plan)
+
+
 def _progress() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
