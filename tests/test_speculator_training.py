@@ -26,7 +26,7 @@ from amusd_viz.training import speculator as command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import read_text
-from amusd_viz.training.shards import Text
+from amusd_viz.training.shards import Text, write_texts
 from amusd_viz.training.speculator_course import Course, Plan
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement
@@ -193,7 +193,11 @@ def test_an_interruption_changes_nothing(
         patch.setattr(Course, "run", interrupted)
         train_tiny_speculator(target, tmp_path)
     assert not (tmp_path / "speculator.json").exists()
+    # Text that was generated meanwhile waits for the next training.
+    more = text_folder(target.name) / "zz-later.safetensors"
+    write_texts(more, command.texts_in(text_folder(target.name))[:3])
     train_tiny_speculator(target, tmp_path)
+    more.unlink()
     assert card_of(tmp_path)["curve"] == card_of(trained)["curve"]
     weights = [(f / "speculator.safetensors").read_bytes() for f in (tmp_path, trained)]
     assert weights[0] == weights[1]
