@@ -30,7 +30,10 @@ enum kind { F32, BF16, Q8, Q4 };
 
 typedef struct {
     int32_t kind, parts, out, in; /* parts: Q8, Q4: bytes used of each number of the input */
-    const void *weights;   /* F32, BF16: (out / 16, in, 16); Q8: (out / 8, in / 4, 8, 4);
+    const void *weights;   /* F32: (out / 16, in, 16)
+                              BF16: (out / 16, in, 8, 2): in the upper half of each word one of the
+                              first eight outputs, in the lower half one of the others
+                              Q8: (out / 8, in / 4, 8, 4)
                               Q4: (out / 8, in / 8, 8, 4), of eight columns the first four low */
     const void *scales;    /* Q8: float (out); Q4: fp16 (out / 8, groups, 8) */
     const uint16_t *least; /* Q4: fp16 (out / 8, groups, 8): the value of level 0 */
@@ -58,11 +61,6 @@ typedef struct {
     float *scale, *sums; /* (rows, groups) */
 } quantised;
 
-ALWAYS __m256 load_bf16(const uint16_t *from) {
-    __m128i halves = _mm_loadu_si128((const __m128i *)from);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-}
-
 ALWAYS __m256 load_fp16(const uint16_t *from) {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
 }
@@ -75,9 +73,16 @@ ALWAYS __m256i four_bytes(const int8_t *from) {
 
 /* ---- matrix products ------------------------------------------------------------------------ */
 
-ALWAYS __m256 load_weights(enum kind kind, const void *weights, size_t at) {
-    return kind == F32 ? _mm256_loadu_ps((const float *)weights + at)
-                       : load_bf16((const uint16_t *)weights + at);
+/* The weights of a panel's sixteen outputs for one column. */
+ALWAYS void load_column(enum kind kind, const void *weights, size_t at, __m256 *w0, __m256 *w1) {
+    if (kind == F32) {
+        *w0 = _mm256_loadu_ps((const float *)weights + at);
+        *w1 = _mm256_loadu_ps((const float *)weights + at + 8);
+    } else { /* a bf16 is the upper half of a float: two of them share a word */
+        const __m256i both = _mm256_loadu_si256((const __m256i *)((const uint16_t *)weights + at));
+        *w0 = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(0xFFFF0000)));
+        *w1 = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+    }
 }
 
 /* Memory is read ahead by one tile; the processor itself would stop at the end of a page. */
@@ -95,8 +100,8 @@ ALWAYS void float_tile(enum kind kind, int rows, int panels, const matrix *m, in
         for (int p = 0; p < panels; p++) {
             const size_t at = first + p * size + k * PANEL;
             prefetch(kind, m->weights, at + panels * size);
-            const __m256 w0 = load_weights(kind, m->weights, at);
-            const __m256 w1 = load_weights(kind, m->weights, at + 8);
+            __m256 w0, w1;
+            load_column(kind, m->weights, at, &w0, &w1);
             for (int r = 0; r < rows; r++) {
                 const __m256 value = _mm256_broadcast_ss(x + r * in + k);
                 sum[r * panels + p][0] = _mm256_fmadd_ps(w0, value, sum[r * panels + p][0]);

@@ -125,7 +125,7 @@ class _Packer:
             packed.bias = self.vector(nn.functional.pad(bias, (0, padding)))
         if kind in (Kind.F32, Kind.BF16):
             panels = weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
-            packed.weights = self.keep(panels.bfloat16() if kind is Kind.BF16 else panels)
+            packed.weights = self.keep(_in_pairs(panels) if kind is Kind.BF16 else panels)
         elif kind is Kind.Q8:
             scales = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
             levels = (weight / scales[:, None]).round().to(torch.int8)
@@ -150,6 +150,12 @@ class _Packer:
         tensor = tensor.contiguous()
         self._kept.append(tensor)
         return tensor.data_ptr()
+
+
+def _in_pairs(panels: torch.Tensor) -> torch.Tensor:
+    """``(panels, in, 16)`` as bf16 of ``(panels, in, 8, 2)``: outputs i + 8 and i share a word."""
+    first, others = panels.bfloat16().unflatten(-1, (2, 8)).unbind(-2)
+    return torch.stack([others, first], dim=-1)
 
 
 def _blocks(levels: torch.Tensor) -> torch.Tensor:
