@@ -88,6 +88,7 @@ def test_stop_from_the_theater_ends_the_run_and_what_would_follow():
         pass
     turn.theater._hear(turn.theater, {"kind": "stop"}, [])
     turn.wait(30)
+    assert not turn.going
     assert [trace.header.method for trace in turn.traces] == ["synchronous"]
 
 

@@ -61,7 +61,9 @@ class InTurn:
         self.failure: Exception | None = None
         """Why a run could not begin or end."""
         on_demand = None if AUTOREGRESSIVE in methods else self.add_autoregressive
-        self.theater = Theater(recordings=recordings, on_demand=on_demand)
+        self.theater = Theater(
+            recordings=recordings, on_demand=on_demand, on_stop=self._stop_asked.set
+        )
 
     def start(self) -> InTurn:
         """Begins to decode, in a thread; returns at once."""

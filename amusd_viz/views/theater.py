@@ -36,6 +36,7 @@ class Theater(Keeping, anywidget.AnyWidget):
         autoregressive: the run of the target alone, put away at first.
         on_demand: called when the autoregressive run is asked for, which is offered while
             :attr:`offer` is set; adds it.
+        on_stop: called when the runs are asked to stop, before they are.
 
     Raises:
         SettingError: no run, more than three, or something that is no run.
@@ -70,12 +71,13 @@ class Theater(Keeping, anywidget.AnyWidget):
         recordings: Sequence[Trace] = (),
         autoregressive: Trace | None = None,
         on_demand: Callable[[], None] | None = None,
+        on_stop: Callable[[], None] | None = None,
     ) -> None:
         given = (*runs, autoregressive) if autoregressive is not None else runs
         _check(given, recordings, future)
         self._runs = [run if isinstance(run, Trace) else _settled(run) for run in given]
         self._recordings = [_text(recording) for recording in recordings]
-        self._on_demand = on_demand
+        self._on_demand, self._on_stop = on_demand, on_stop
         super().__init__(
             traces=self._texts() or self._recordings,
             at=at,
@@ -108,6 +110,8 @@ class Theater(Keeping, anywidget.AnyWidget):
 
     def stop(self) -> None:
         """Asks the runs that are still going to end with what is committed."""
+        if self._on_stop:
+            self._on_stop()
         for run in self._runs:
             if not isinstance(run, Trace):
                 run.stop()

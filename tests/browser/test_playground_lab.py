@@ -33,10 +33,13 @@ def test_choose_copy_run_and_stop(open_notebook, tmp_path):
     root = notebook.widget(".amusd-theater")
     expect(page.get_by_text("AMUSD: the target waits for two proposals")).to_be_visible()
     page.get_by_text("The same in Python").click()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    # The page's own clipboard may be out of reach where no desktop is.
+    page.evaluate(
+        "() => { navigator.clipboard.writeText = async (text) => { window.kept = text; }; }"
+    )
     page.locator(".amusd-copy").click()
     expect(page.locator(".amusd-copied")).to_have_text("Copied.")
-    copied = page.evaluate("() => navigator.clipboard.readText()")
+    copied = page.evaluate("() => window.kept")
     assert "compare('Why is the sky blue?', ['synchronous', 'amusd']" in copied
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
     page.evaluate("() => { document.execCommand = () => false; }")
