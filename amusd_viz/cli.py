@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amusd_viz.cli_bench import bench
+from amusd_viz.cli_output import check_writable
 from amusd_viz.cli_simulate import calibrate, simulate
-from amusd_viz.errors import AmusdVizError, SettingError
+from amusd_viz.errors import AmusdVizError
 from amusd_viz.terminal import one_line, printable
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def decode(
     if pair and (draft or target):
         raise typer.BadParameter("--pair names both models; leave out --draft and --target")
     if trace:
-        _check_writable(trace)
+        check_writable("--trace", trace)
     prompt = sys.stdin.read() if prompt == "-" else prompt
     need_engine()
     from amusd_viz.engine import Session
@@ -251,18 +252,6 @@ def _show_profile(trace: Trace, *, err: bool = False) -> None:
 
     for line in repr(profile_table(trace)).splitlines():
         typer.echo(printable(line), err=err)
-
-
-def _check_writable(file: Path) -> None:
-    """Before a long run, not after it."""
-    there = file.exists()
-    try:
-        with file.open("ab"):
-            pass
-        if not there:
-            file.unlink()
-    except OSError as error:
-        raise SettingError(f"--trace {file}: cannot be written ({error.strerror})") from None
 
 
 def _follow(run: Run, *, quiet: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def bench(
     if pair and (draft or target):
         raise typer.BadParameter("--pair names both models; leave out --draft and --target")
     if output:
-        _check_writable(output)
+        check_writable("--output", output)
     names = [name.strip() for name in methods.split(",")] if methods else list(DEFAULT)
     ways = parse_ways(names, policy)
     sampling = {"temperature": temperature, "seed": seed}
@@ -132,15 +133,3 @@ def _tell(benchmark: Benchmark, *, as_json: bool, output: Path | None) -> None:
         typer.echo(report.to_json())
     else:
         Console().print(tables(report))
-
-
-def _check_writable(file: Path) -> None:
-    """Before a long run, not after it."""
-    there = file.exists()
-    try:
-        with file.open("ab"):
-            pass
-        if not there:
-            file.unlink()
-    except OSError as error:
-        raise SettingError(f"--output {file}: cannot be written ({error.strerror})") from None

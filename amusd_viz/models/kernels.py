@@ -87,7 +87,7 @@ def _native(
     return LoadedModel(
         dtype=dtype,
         kernel="native",
-        parameters=weights.parameters,
+        parameters=parameter_count(model),
         with_cache=lambda length: NativeLM(weights, length, rows, threads),
         embedding=weights.embedding,
     )

@@ -92,15 +92,14 @@ class NativeLM:
         start = len(self.tokens)
         logits = self._pass(feed, [start + d for d in depth], rows, lead - 1)
         self.tokens += plan.feed
-        self._tree_at = len(self.tokens)
         return logits
 
     def keep_path(self, tokens: Sequence[int], path: Sequence[int]) -> None:
         """Keeps the nodes ``path`` of the last tree, with their ``tokens``, in the cache."""
+        end = len(self.tokens)
         for place, node in enumerate(path):
-            source, target = self._tree_at + node, len(self.tokens) + place
-            if source != target:
-                self._library.move_slot(ctypes.byref(self._model), source, target)
+            if node != place:
+                self._library.move_slot(ctypes.byref(self._model), end + node, end + place)
         self.tokens += tokens
 
     def _forward(self, feed: list[int], wanted: int) -> torch.Tensor:

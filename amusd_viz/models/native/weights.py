@@ -63,7 +63,6 @@ class NativeWeights:
     head: Matrix
     rough_head: Matrix
     vocabulary: int
-    parameters: int
     _kept: list[torch.Tensor] = field(default_factory=list)
 
     @classmethod
@@ -73,7 +72,6 @@ class NativeWeights:
         output = model.get_output_embeddings()
         embedding = model.get_input_embeddings().weight.detach()
         packer = _Packer(kept)
-        seen = {p.data_ptr(): p.numel() for p in model.parameters()}
         core = model.model
         return cls(
             config=model.config.get_text_config(),
@@ -84,7 +82,6 @@ class NativeWeights:
             head=packer.matrix([output], head),
             rough_head=packer.matrix([output], Kind.Q4) if layers is Kind.Q4 else Matrix(),
             vocabulary=output.weight.shape[0],
-            parameters=sum(seen.values()),
             _kept=kept,
         )
 
