@@ -72,6 +72,7 @@ def test_the_card_tells_how_it_was_made_and_what_was_tried() -> None:
         target="t",
         borrowed=12,
         trained=4,
+        bridge=True,
         generated=300_000,
         texts=2000,
         prompts=64,
@@ -84,7 +85,7 @@ def test_the_card_tells_how_it_was_made_and_what_was_tried() -> None:
     )
     said = dict(card.lines())
     assert said["by kind"] == "code 80.0%, list 40.0%"
-    assert "300,000" in said["layers"]
+    assert "a bridge and 4 trained on 300,000" in said["layers"]
     assert "30.0%" in said["floor"]
     assert "90,000: 50.0%" in said["curve"]
 

@@ -24,6 +24,7 @@ from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.training import distill, report
 from amusd_viz.training.batch_decoder import BatchDecoder
+from amusd_viz.training.bridge import fit_bridge
 from amusd_viz.training.course import Plan
 from amusd_viz.training.distill import distil, write_result
 from amusd_viz.training.generate import (
@@ -183,7 +184,8 @@ def test_distilling_improves_the_draft_and_an_interruption_changes_nothing(
     assert course.done
     whole = load_model(target, "cpu", "fp32")
     head = whole.get_output_embeddings().weight
-    untrained = Tail(whole, last_layers(whole, BORROWED, 1))
+    untrained = Tail(whole, last_layers(whole, BORROWED, 1, bridge=True))
+    fit_bridge(untrained, whole, [t.tap for t in all_texts(text / "text")])
     held_out = all_texts(text / "held-out")
     before = agreement_by_kind(held_out, lambda t: tail_guess(untrained, head, t))["all"]
     after = course.curve[-1].agreed["all"]
@@ -210,6 +212,57 @@ def test_a_distillation_under_way_keeps_its_plan(
         distil(target, tmp_path, other, **where)
     with pytest.raises(ModelError, match="no text"):
         distil(target, tmp_path / "new", PLAN, text=tmp_path / "nowhere")
+
+
+# -- the bridge ----------------------------------------------------------------------------------
+
+
+def test_the_bridge_is_what_a_ridge_regression_finds(target: ModelSource, text: Path) -> None:
+    whole = load_model(target, "cpu", "fp32")
+    states = [t.tap.float() for t in all_texts(text / "text")]
+    tail = Tail(whole, last_layers(whole, BORROWED, 1, bridge=True))
+    fit_bridge(tail, whole, states)
+    bridge, left_out = tail.decoder.layers[0], whole.model.layers[BORROWED]
+    position = whole.model.rotary_emb(states[0], torch.arange(200)[None])
+    before, after, wanted = [], [], []
+    with torch.no_grad():
+        for own in states:
+            length = len(own)
+            angles = tuple(part[:, :length] for part in position)
+            mask = torch.full((length, length), float("-inf")).triu(1)[None, None]
+            how = {"position_embeddings": angles, "attention_mask": mask}
+            read = left_out.self_attn(left_out.input_layernorm(own[None]), **how)[0]
+            before.append(own + read[0])
+            after.append(bridge(own[None], **how).view(length, -1))
+            wanted.append(left_out(own[None], **how).view(length, -1))
+    before, after, wanted = (torch.cat(rows) for rows in (before, after, wanted))
+    normed = before / before.square().mean(dim=1, keepdim=True).sqrt()
+    square = normed.T @ normed + 30 * torch.eye(64)
+    line = before + normed @ torch.linalg.solve(square, normed.T @ (wanted - before))
+    missed = (after - wanted).square().sum()
+    assert missed < 0.8 * (before - wanted).square().sum()
+    assert missed < 1.1 * (line - wanted).square().sum()
+
+
+def test_a_bridge_agrees_more_often_before_any_training(target: ModelSource, text: Path) -> None:
+    whole = load_model(target, "cpu", "fp32")
+    head = whole.get_output_embeddings().weight
+    right = {}
+    for bridge in (False, True):
+        tail = Tail(whole, last_layers(whole, BORROWED, 1, bridge=bridge))
+        if bridge:
+            fit_bridge(tail, whole, [t.tap for t in all_texts(text / "text")])
+        guess = partial(tail_guess, tail, head)
+        right[bridge] = agreement_by_kind(all_texts(text / "held-out"), guess)["all"][0]
+    assert right[True] > 1.1 * right[False]
+
+
+def test_a_bridge_needs_a_wide_gated_mlp(target: ModelSource) -> None:
+    whole = load_model(target, "cpu", "fp32")
+    tail = Tail(whole, last_layers(whole, BORROWED, 1, bridge=True))
+    tail.decoder.layers[0].mlp.gate_proj = torch.nn.Linear(64, 32)
+    with pytest.raises(SettingError, match="at least 64 inner units; these have 32"):
+        fit_bridge(tail, whole, [torch.randn(4, 64)])
 
 
 def test_shapes_that_are_no_draft_are_refused(target: ModelSource) -> None:
@@ -255,7 +308,7 @@ def test_one_command_generates_distils_and_names_the_result(
     distill.main()
     folder = Path(capsys.readouterr().out.split("--draft")[-1].strip())
     pair = resolve_pair(draft=str(folder), target=str(target.folder))
-    assert load_model(pair.draft, "cpu", "fp32").config.num_hidden_layers == 3
+    assert load_model(pair.draft, "cpu", "fp32").config.num_hidden_layers == 3 + 1
     name = target.folder.name
     assert count_tokens(text_folder(name)) >= 400
     assert finished_prompts(held_out_folder(name)) == set(range(64))
@@ -267,6 +320,8 @@ def test_one_command_generates_distils_and_names_the_result(
     assert f"agrees {rate(card.agreed):.1%}" in said
     assert set(card.agreed) == {"all", *HELD_OUT}
     assert card.curve[-1].tokens == card.generated >= 400
+    assert card.bridge
+    assert card.candidates[0].bridge
     assert 0 <= rate(card.floor) <= 1
     monkeypatch.setattr("sys.argv", ["report", "theirs", "--target", str(target.folder)])
     with pytest.raises(ModelError, match="no finished draft 'theirs'"):
@@ -286,7 +341,7 @@ def test_the_assembled_draft_computes_what_was_trained(
     folder = assembled_draft(file, target.folder, "tiny")
     assert assembled_draft(file, target.folder, "tiny") == folder
     draft = AutoModelForCausalLM.from_pretrained(folder).eval()
-    assert draft.config.num_hidden_layers == BORROWED + 1
+    assert draft.config.num_hidden_layers == BORROWED + 2
     for made in all_texts(text / "held-out")[:4]:
         fed = torch.cat([made.prompt, made.tokens]).long()[None, :-1]
         with torch.inference_mode():

@@ -32,6 +32,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         borrowed, trained: its layers.
+        bridge: whether there is one more between them (:mod:`amusd_viz.training.bridge`).
         tokens: trained on, repeated ones included.
         agreed: on the held-out prompts, as it is stored (8 bits).
         step: its one-row pass as a share of the target's pass over eight rows; ``None`` if not
@@ -45,6 +46,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     trained: int
     tokens: int
     agreed: Counts
+    bridge: bool = False
     step: float | None = None
     predicted: float | None = None
 
@@ -53,6 +55,7 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
     """The card of a distilled draft; it lies beside the draft's file.
 
     Attributes:
+        bridge: whether a layer lies between the borrowed and the trained ones.
         generated: tokens of the target's that were learnt from.
         texts: answers they came from.
         prompts: held-out prompts it was judged by, greedy.
@@ -75,6 +78,7 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
     candidates: list[Candidate]
     torch: str
     measured: str
+    bridge: bool = False
 
     def lines(self) -> list[tuple[str, str]]:
         """Name and text of what the pair's card says about it."""
@@ -83,7 +87,8 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
         return [
             (
                 "layers",
-                f"{self.borrowed} of the target's as they are, {self.trained} trained on "
+                f"{self.borrowed} of the target's as they are, {'a bridge and ' * self.bridge}"
+                f"{self.trained} trained on "
                 f"{self.generated:,} tokens that the target wrote ({self.texts:,} answers)",
             ),
             ("by kind", ", ".join(f"{kind} {rate(self.agreed, kind):.1%}" for kind in kinds)),
@@ -121,7 +126,8 @@ def read_card(draft: Path) -> DraftCard:
 
 def _tried(candidate: Candidate) -> str:
     text = (
-        f"{candidate.borrowed} + {candidate.trained} layers, {candidate.tokens:,} tokens: agrees "
+        f"{candidate.borrowed} + {'1 + ' * candidate.bridge}{candidate.trained} layers, "
+        f"{candidate.tokens:,} tokens: agrees "
         f"{rate(candidate.agreed):.1%}"
     )
     if candidate.step is not None:

@@ -30,6 +30,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         borrowed: the target's first layers that are kept as they are.
         trained: layers after them, started from the target's last ones.
+        bridge: whether a fitted layer leads from the ones to the others; it is trained as well.
         passes: how often the text is read.
         most_tokens: how much of the text is used; ``None`` is all.
         batch_tokens: tokens a step.
@@ -44,7 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     borrowed: int = 12
-    trained: int = 5
+    trained: int = 4
+    bridge: bool = True
     passes: float = 2.0
     most_tokens: int | None = None
     batch_tokens: int = 400

@@ -20,7 +20,8 @@ from amusd_viz.models.borrowing import assembled_draft, write_draft
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import cache
-from amusd_viz.training.course import Course, Plan
+from amusd_viz.training.bridge import fit_bridge
+from amusd_viz.training.course import STATE_FILE, Course, Plan
 from amusd_viz.training.generate import generate_missing, held_out_folder, text_folder
 from amusd_viz.training.interrupts import stopping
 from amusd_viz.training.shards import Text, read_shard, shard_files
@@ -102,7 +103,9 @@ def distil(
     texts = read_texts(files, plan.borrowed, plan.most_tokens)
     judged = read_texts(shard_files(held_out or held_out_folder(target.name)), plan.borrowed)
     whole = load_model(target, "cpu", "fp32")
-    tail = Tail(whole, last_layers(whole, plan.borrowed, plan.trained))
+    tail = Tail(whole, last_layers(whole, plan.borrowed, plan.trained, bridge=plan.bridge))
+    if plan.bridge and not (folder / STATE_FILE).is_file():
+        fit_bridge(tail, whole, [text.tap for text in texts])
     head = whole.get_output_embeddings().weight.detach()
     course = Course(tail, head, texts, judged, plan, folder)
     del whole
@@ -119,7 +122,7 @@ def write_result(course: Course, target: ModelSource, folder: Path, name: str) -
         course.tail.decoder.state_dict(),
         target=target.name,
         borrowed=course.plan.borrowed,
-        layers=course.plan.trained,
+        layers=len(course.tail.shape.own),
     )
 
 
@@ -132,6 +135,9 @@ def main() -> None:
     parser.add_argument("--target", help="a folder or name; the default target if left out")
     parser.add_argument("--borrowed", type=int, default=default.borrowed, help="layers unchanged")
     parser.add_argument("--trained", type=int, default=default.trained, help="layers trained")
+    parser.add_argument(
+        "--no-bridge", dest="bridge", action="store_false", help="no fitted layer between them"
+    )
     parser.add_argument("--passes", type=float, default=default.passes, help="over the text")
     parser.add_argument(
         "--tokens", type=int, default=300_000, help="to generate, if fewer are there"
@@ -145,6 +151,7 @@ def main() -> None:
     wanted = Plan(
         borrowed=options.borrowed,
         trained=options.trained,
+        bridge=options.bridge,
         passes=options.passes,
         most_tokens=options.most_tokens,
         learning_rate=options.learning_rate,

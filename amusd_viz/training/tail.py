@@ -23,20 +23,29 @@ class Shape:
     Attributes:
         borrowed: the target's first so many layers, unchanged.
         trained: layers of the target that the trained ones start from, in order.
+        bridge: whether one more layer comes before those, trained as well; it starts from the target's
+            layer after the borrowed ones until :func:`~amusd_viz.training.bridge.fit_bridge` fits it.
     """
 
     borrowed: int
     trained: tuple[int, ...]
+    bridge: bool = False
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """Layers of the target that the draft's own ones start from, the bridge included."""
+        return (self.borrowed, *self.trained) if self.bridge else self.trained
 
     @property
     def layers(self) -> int:
-        return self.borrowed + len(self.trained)
+        return self.borrowed + len(self.own)
 
     def __str__(self) -> str:
-        return f"{self.borrowed} borrowed + {len(self.trained)} trained"
+        bridge = " + a bridge" if self.bridge else ""
+        return f"{self.borrowed} borrowed{bridge} + {len(self.trained)} trained"
 
 
-def last_layers(target: nn.Module, borrowed: int, trained: int) -> Shape:
+def last_layers(target: nn.Module, borrowed: int, trained: int, *, bridge: bool = False) -> Shape:
     """The shape whose trained layers start from the target's last ones.
 
     Raises:
@@ -48,7 +57,7 @@ def last_layers(target: nn.Module, borrowed: int, trained: int) -> Shape:
             f"a draft of {borrowed} borrowed and {trained} trained layers is none of a target with "
             f"{there}; both must be at least 1, and together fewer than {there}"
         )
-    return Shape(borrowed, tuple(range(there - trained, there)))
+    return Shape(borrowed, tuple(range(there - trained, there)), bridge)
 
 
 class Tail(nn.Module):
@@ -63,14 +72,14 @@ class Tail(nn.Module):
         super().__init__()
         decoder = target.get_decoder()
         config = copy.deepcopy(decoder.config)
-        config.num_hidden_layers = len(shape.trained)
+        config.num_hidden_layers = len(shape.own)
         if getattr(config, "layer_types", None):
-            config.layer_types = [config.layer_types[i] for i in shape.trained]
+            config.layer_types = [config.layer_types[i] for i in shape.own]
         config._attn_implementation = "sdpa"
         self.shape = shape
         self.decoder = type(decoder)(config)
         self.decoder.embed_tokens = nn.Identity()  # it reads states, no ids
-        for ours, theirs in zip(self.decoder.layers, shape.trained, strict=True):
+        for ours, theirs in zip(self.decoder.layers, shape.own, strict=True):
             ours.load_state_dict(decoder.layers[theirs].state_dict())
         self.decoder.norm.load_state_dict(decoder.norm.state_dict())
         self.decoder.float().requires_grad_(True)
