@@ -87,8 +87,10 @@ def rounded(weight: torch.Tensor, kind: Kind) -> torch.Tensor:
         scale = weight.abs().amax(dim=1, keepdim=True) / 127
         return (weight / scale).round() * scale
     levels, pairs = quantise_4bit(weight)
-    scale, offset = (p.t().half().float().repeat_interleave(GROUP, 1) for p in pairs.unbind(-1))
-    return (levels - 8) * scale + offset
+    scale, offset = (p.t() for p in pairs.unbind(-1))
+    least = offset - 8 * scale
+    scale, least = (p.bfloat16().float().repeat_interleave(GROUP, 1) for p in (scale, least))
+    return levels * scale + least
 
 
 def test_other_shapes(tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ class Matrix(ctypes.Structure):
         ("columns", _int),
         ("weights", _pointer),
         ("scales", _pointer),
-        ("least", _pointer),
         ("bias", _pointer),
     ]
 

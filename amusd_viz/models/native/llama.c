@@ -23,8 +23,10 @@
 #define GROUP 32 /* columns that share a scale */
 #define LARGEST (127 * 128) /* of an input's integers */
 #define BLOCK 32 /* slots whose keys lie together */
+#define SHARED 3 /* queries that share one reading of keys and values */
 #define REFINED 64 /* words whose scores are made again with more bits */
 #define TILE 4   /* rows that share one reading of the weights */
+#define SPREAD 4 /* rows whose spread numbers fit the first caches */
 
 enum kind { F32, BF16, Q8, Q4 };
 
@@ -35,8 +37,9 @@ typedef struct {
                               first eight outputs, in the lower half one of the others
                               Q8: (out / 8, in / 4, 8, 4)
                               Q4: (out / 8, in / 8, 8, 4), of eight columns the first four low */
-    const void *scales;    /* Q8: float (out); Q4: fp16 (out / 8, groups, 8) */
-    const uint16_t *least; /* Q4: fp16 (out / 8, groups, 8): the value of level 0 */
+    const void *scales;    /* Q8: float (out)
+                              Q4: bf16 (out / 8, groups, 8, 2): in the upper half of each word the
+                              scale, in the lower half the value of level 0 */
     const float *bias;     /* (out) or NULL */
 } matrix;
 
@@ -57,31 +60,36 @@ typedef struct {
 
 /* The input of a matrix as integers: value = (128 high + low) * scale of its group. */
 typedef struct {
-    int8_t *numbers;     /* (rows, groups, 2, 32): high parts, low parts */
+    int8_t *numbers;     /* (rows, groups, 2, 32): high parts, low parts; spread: (rows, groups, 2, 8,
+                            32), each four of them eight times */
+    int spread;          /* of few rows: the products need no operations to spread them then */
     float *scale, *sums; /* (rows, groups) */
 } quantised;
 
-ALWAYS __m256 load_fp16(const uint16_t *from) {
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
-}
-
-ALWAYS __m256i four_bytes(const int8_t *from) {
+/* Four numbers of a group, from number `at`, for each of eight outputs. */
+ALWAYS __m256i four_bytes(int spread, const int8_t *group, int at) {
+    if (spread) return _mm256_load_si256((const __m256i *)(group + 8 * at));
     int32_t four;
-    memcpy(&four, from, sizeof four);
+    memcpy(&four, group + at, sizeof four);
     return _mm256_set1_epi32(four);
 }
 
 /* ---- matrix products ------------------------------------------------------------------------ */
+
+/* Two bf16 share a word; each is the upper half of a float. */
+ALWAYS void load_pairs(const uint16_t *from, __m256 *upper, __m256 *lower) {
+    const __m256i both = _mm256_loadu_si256((const __m256i *)from);
+    *upper = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(0xFFFF0000)));
+    *lower = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+}
 
 /* The weights of a panel's sixteen outputs for one column. */
 ALWAYS void load_column(enum kind kind, const void *weights, size_t at, __m256 *w0, __m256 *w1) {
     if (kind == F32) {
         *w0 = _mm256_loadu_ps((const float *)weights + at);
         *w1 = _mm256_loadu_ps((const float *)weights + at + 8);
-    } else { /* a bf16 is the upper half of a float: two of them share a word */
-        const __m256i both = _mm256_loadu_si256((const __m256i *)((const uint16_t *)weights + at));
-        *w0 = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(0xFFFF0000)));
-        *w1 = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+    } else {
+        load_pairs((const uint16_t *)weights + at, w0, w1);
     }
 }
 
@@ -148,6 +156,8 @@ ALWAYS void float_panels(enum kind kind, const matrix *m, int first, int last, i
     int i = first;
     if (rows == 1)
         for (; i + 2 <= last; i += 2) float_tile(kind, 1, 2, m, i, x, y);
+    if (rows == 2)
+        for (; i + 2 <= last; i += 2) float_tile(kind, 2, 2, m, i, x, y);
     for (; i < last; i++) float_rows(kind, m, i, rows, x, y);
 }
 
@@ -158,23 +168,26 @@ ALWAYS __m256i with_parts(int parts, __m256i high, __m256i low) {
 }
 
 /* Sums of products of a group's levels, 0..15, with the input, for eight outputs. */
-ALWAYS __m256i group_q4(int parts, const __m256i levels[8], const int8_t *x) {
+ALWAYS __m256i group_q4(int parts, int spread, const __m256i levels[8], const int8_t *x) {
     __m256i high = _mm256_setzero_si256(), low = high; /* 8 x 2 x 15 x 127 still fits 16 bits */
     for (int i = 0; i < 8; i++) {
-        high = _mm256_add_epi16(high, _mm256_maddubs_epi16(levels[i], four_bytes(x + 4 * i)));
-        if (parts == 2)
-            low = _mm256_add_epi16(low, _mm256_maddubs_epi16(levels[i], four_bytes(x + 32 + 4 * i)));
+        const __m256i h = four_bytes(spread, x, 4 * i);
+        high = _mm256_add_epi16(high, _mm256_maddubs_epi16(levels[i], h));
+        if (parts == 1) continue;
+        const __m256i l = four_bytes(spread, x, GROUP + 4 * i);
+        low = _mm256_add_epi16(low, _mm256_maddubs_epi16(levels[i], l));
     }
     return with_parts(parts, high, low);
 }
 
 /* The same for weights of -127..127; their products must be widened one by one. */
-ALWAYS __m256i group_q8(int parts, const __m256i weights[8], const int8_t *x) {
+ALWAYS __m256i group_q8(int parts, int spread, const __m256i weights[8], const int8_t *x) {
     __m256i sum = _mm256_setzero_si256();
     for (int i = 0; i < 8; i++) {
         const __m256i w = weights[i], size = _mm256_abs_epi8(w);
-        const __m256i high = _mm256_sign_epi8(four_bytes(x + 4 * i), w);
-        const __m256i low = parts == 2 ? _mm256_sign_epi8(four_bytes(x + 32 + 4 * i), w) : w;
+        const __m256i high = _mm256_sign_epi8(four_bytes(spread, x, 4 * i), w);
+        const __m256i low =
+            parts == 2 ? _mm256_sign_epi8(four_bytes(spread, x, GROUP + 4 * i), w) : w;
         sum = _mm256_add_epi32(sum, with_parts(parts, _mm256_maddubs_epi16(size, high),
                                                _mm256_maddubs_epi16(size, low)));
     }
@@ -182,8 +195,8 @@ ALWAYS __m256i group_q8(int parts, const __m256i weights[8], const int8_t *x) {
 }
 
 /* `rows` x 8 outputs of a matrix in 8 or 4 bits, from output 8 * `block`. */
-ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, int block, const quantised *x,
-                         int first, float *y) {
+ALWAYS void low_bit_tile(enum kind kind, int parts, int spread, int rows, const matrix *m,
+                         int block, const quantised *x, int first, float *y) {
     const size_t in = m->in, groups = in / GROUP;
     __m256 sum[TILE];
     for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_ps();
@@ -201,8 +214,7 @@ ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, i
                 weights[2 * i] = _mm256_and_si256(bytes, low);
                 weights[2 * i + 1] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
             }
-            scale = load_fp16((const uint16_t *)m->scales + at * 8);
-            least = load_fp16(m->least + at * 8);
+            load_pairs((const uint16_t *)m->scales + at * 16, &scale, &least);
         } else {
             _mm_prefetch(from + 2176, _MM_HINT_T0);
             _mm_prefetch(from + 2240, _MM_HINT_T0);
@@ -211,8 +223,9 @@ ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, i
         }
         for (int r = 0; r < rows; r++) {
             const size_t of = (first + r) * groups + g;
-            const int8_t *numbers = x->numbers + of * 2 * GROUP;
-            const __m256i s = kind == Q4 ? group_q4(parts, weights, numbers) : group_q8(parts, weights, numbers);
+            const int8_t *numbers = x->numbers + of * 2 * GROUP * (spread ? 8 : 1);
+            const __m256i s = kind == Q4 ? group_q4(parts, spread, weights, numbers)
+                                         : group_q8(parts, spread, weights, numbers);
             __m256 factor = _mm256_broadcast_ss(x->scale + of);
             if (kind == Q4) {
                 factor = _mm256_mul_ps(factor, scale);
@@ -230,16 +243,22 @@ ALWAYS void low_bit_tile(enum kind kind, int parts, int rows, const matrix *m, i
     }
 }
 
+ALWAYS void low_bit_rows(enum kind kind, int parts, int spread, const matrix *m, int block, int rows,
+                         const quantised *x, float *y) {
+    int r = 0;
+    for (; r + TILE <= rows; r += TILE)
+        low_bit_tile(kind, parts, spread, TILE, m, block, x, r, y + (size_t)r * m->out);
+    for (; r + 2 <= rows; r += 2)
+        low_bit_tile(kind, parts, spread, 2, m, block, x, r, y + (size_t)r * m->out);
+    if (r < rows) low_bit_tile(kind, parts, spread, 1, m, block, x, r, y + (size_t)r * m->out);
+}
+
 ALWAYS void low_bit_blocks(enum kind kind, int parts, const matrix *m, int first, int last,
                            int rows, const quantised *x, float *y) {
-    for (int block = first; block < last; block++) {
-        int r = 0;
-        for (; r + TILE <= rows; r += TILE)
-            low_bit_tile(kind, parts, TILE, m, block, x, r, y + (size_t)r * m->out);
-        for (; r + 2 <= rows; r += 2)
-            low_bit_tile(kind, parts, 2, m, block, x, r, y + (size_t)r * m->out);
-        if (r < rows) low_bit_tile(kind, parts, 1, m, block, x, r, y + (size_t)r * m->out);
-    }
+    if (x->spread)
+        for (int i = first; i < last; i++) low_bit_rows(kind, parts, 1, m, i, rows, x, y);
+    else
+        for (int i = first; i < last; i++) low_bit_rows(kind, parts, 0, m, i, rows, x, y);
 }
 
 /* The 32 floats of a group as integers up to 127 * 128. */
@@ -269,9 +288,19 @@ ALWAYS void quantise_group(const float *from, int8_t *to, float *scale, float *s
     *sum = sum8(total);
 }
 
+static void spread_group(const int8_t *group, int8_t *to) {
+    for (int at = 0; at < 2 * GROUP; at += 4)
+        _mm256_store_si256((__m256i *)(to + 8 * at), four_bytes(0, group, at));
+}
+
 static void quantise(const float *x, int rows, int in, quantised *q) {
-    for (size_t g = 0; g < (size_t)rows * in / GROUP; g++)
-        quantise_group(x + g * GROUP, q->numbers + g * 2 * GROUP, q->scale + g, q->sums + g);
+    q->spread = rows <= SPREAD;
+    for (size_t g = 0; g < (size_t)rows * in / GROUP; g++) {
+        int8_t group[2 * GROUP];
+        int8_t *to = q->spread ? group : q->numbers + g * 2 * GROUP;
+        quantise_group(x + g * GROUP, to, q->scale + g, q->sums + g);
+        if (q->spread) spread_group(group, q->numbers + g * 2 * GROUP * 8);
+    }
 }
 
 /* Outputs first..last of a product, in panels or blocks. The compiler makes a loop of its own of each
@@ -359,18 +388,26 @@ static void enter(const model *m, const layer *l, float *qkv, int rows, const in
     }
 }
 
-/* Scores of one query with slots 0..n of one kv head; n is rounded up to a whole block. */
-static void score(const float *query, const float *keys, int size, int n, float *to) {
+/* Scores of some queries with slots 0..n of their kv head; n is rounded up to a whole block. Those of
+ * query i go to `to` + i * `stride`. */
+ALWAYS void score(int queries, const float *query, const float *keys, int size, int n, float *to,
+                  int stride) {
     const __m256 scale = _mm256_set1_ps(1 / sqrtf((float)size));
     for (int j = 0; j < n; j += BLOCK, keys += size * BLOCK) {
-        __m256 sum[4];
-        for (int i = 0; i < 4; i++) sum[i] = _mm256_setzero_ps();
+        __m256 sum[SHARED][4], q[SHARED];
+        for (int h = 0; h < queries; h++)
+            for (int i = 0; i < 4; i++) sum[h][i] = _mm256_setzero_ps();
         for (int d = 0; d < size; d++) {
-            const __m256 q = _mm256_broadcast_ss(query + d);
-            for (int i = 0; i < 4; i++)
-                sum[i] = _mm256_fmadd_ps(q, _mm256_loadu_ps(keys + d * BLOCK + 8 * i), sum[i]);
+            const float *key = keys + d * BLOCK;
+            for (int h = 0; h < queries; h++) q[h] = _mm256_broadcast_ss(query + h * size + d);
+            for (int i = 0; i < 4; i++) {
+                const __m256 k = _mm256_loadu_ps(key + 8 * i);
+                for (int h = 0; h < queries; h++) sum[h][i] = _mm256_fmadd_ps(q[h], k, sum[h][i]);
+            }
         }
-        for (int i = 0; i < 4; i++) _mm256_storeu_ps(to + j + 8 * i, _mm256_mul_ps(sum[i], scale));
+        for (int h = 0; h < queries; h++)
+            for (int i = 0; i < 4; i++)
+                _mm256_storeu_ps(to + h * stride + j + 8 * i, _mm256_mul_ps(sum[h][i], scale));
     }
 }
 
@@ -397,27 +434,41 @@ static void softmax(float *to, int n) {
         _mm256_storeu_ps(to + j, _mm256_mul_ps(_mm256_loadu_ps(to + j), share));
 }
 
-/* One query over the slots in `path` (n of them, in order of their positions). */
-static void attend(const model *m, const layer *l, const float *query, int kv, const int32_t *path,
-                   int n, int slots_used, float *weights, float *to) {
-    const int size = m->head_size;
-    score(query, key_of(m, l, kv, 0), size, slots_used, weights);
-    if (n < slots_used)
-        for (int j = 0; j < n; j++) weights[j] = weights[path[j]]; /* path[j] >= j */
-    softmax(weights, n);
-    const float *values = l->values + (size_t)kv * m->slots * size;
-    for (int d = 0; d < size; d += 32) {
-        const int parts = (size - d) / 8 < 4 ? (size - d) / 8 : 4;
-        __m256 sum[4];
-        for (int i = 0; i < 4; i++) sum[i] = _mm256_setzero_ps();
-        for (int j = 0; j < n; j++) {
-            const __m256 w = _mm256_broadcast_ss(weights + j);
-            const float *v = values + (size_t)path[j] * size + d;
-            for (int i = 0; i < parts; i++)
-                sum[i] = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 8 * i), sum[i]);
+/* For some queries, the weighted sum of `eights` x 8 numbers of the values in `path`. */
+ALWAYS void mix(int queries, int eights, const float *values, int size, const int32_t *path, int n,
+                const float *weights, int stride, float *to) {
+    __m256 sum[SHARED][4], w[SHARED];
+    for (int h = 0; h < queries; h++)
+        for (int i = 0; i < eights; i++) sum[h][i] = _mm256_setzero_ps();
+    for (int j = 0; j < n; j++) {
+        const float *value = values + (size_t)path[j] * size;
+        for (int h = 0; h < queries; h++) w[h] = _mm256_broadcast_ss(weights + h * stride + j);
+        for (int i = 0; i < eights; i++) {
+            const __m256 v = _mm256_loadu_ps(value + 8 * i);
+            for (int h = 0; h < queries; h++) sum[h][i] = _mm256_fmadd_ps(w[h], v, sum[h][i]);
         }
-        for (int i = 0; i < parts; i++) _mm256_storeu_ps(to + d + 8 * i, sum[i]);
     }
+    for (int h = 0; h < queries; h++)
+        for (int i = 0; i < eights; i++) _mm256_storeu_ps(to + h * size + 8 * i, sum[h][i]);
+}
+
+/* Some queries of one row, which share a kv head, over the slots in `path` (n of them, in order of
+ * their positions). */
+ALWAYS void attend(int queries, const model *m, const layer *l, const float *query, int kv,
+                   const int32_t *path, int n, int slots_used, float *weights, float *to) {
+    const int size = m->head_size, stride = m->slots;
+    score(queries, query, key_of(m, l, kv, 0), size, slots_used, weights, stride);
+    for (int h = 0; h < queries; h++) {
+        float *of = weights + (size_t)h * stride;
+        if (n < slots_used)
+            for (int j = 0; j < n; j++) of[j] = of[path[j]]; /* path[j] >= j */
+        softmax(of, n);
+    }
+    const float *values = l->values + (size_t)kv * m->slots * size;
+    int d = 0;
+    for (; d + 32 <= size; d += 32)
+        mix(queries, 4, values + d, size, path, n, weights, stride, to + d);
+    for (; d < size; d += 8) mix(queries, 1, values + d, size, path, n, weights, stride, to + d);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -444,13 +495,23 @@ static void attention(const model *m, const layer *l, const float *qkv, int rows
                       const int32_t *paths, const int32_t *lengths, int past, float *weights,
                       float *to) {
     const int size = m->head_size, width = (m->heads + 2 * m->kv_heads) * size;
-    const int shared = m->heads / m->kv_heads;
+    const int of_kv = m->heads / m->kv_heads, units = (of_kv + SHARED - 1) / SHARED;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (m->threads > 1)
-    for (int h = 0; h < m->heads; h++)
-        for (int r = 0; r < rows; r++)
-            attend(m, l, qkv + (size_t)r * width + h * size, h / shared,
-                   paths + (size_t)r * (past + rows), lengths[r], past + r + 1,
-                   weights + (size_t)h * m->slots, to + ((size_t)r * m->heads + h) * size);
+    for (int unit = 0; unit < m->kv_heads * units; unit++) {
+        const int kv = unit / units, place = unit % units * SHARED, h = kv * of_kv + place;
+        float *own = weights + (size_t)h * m->slots;
+        for (int r = 0; r < rows; r++) {
+            const float *query = qkv + (size_t)r * width + h * size;
+            const int32_t *path = paths + (size_t)r * (past + rows);
+            const int n = lengths[r], used = past + r + 1;
+            float *out = to + ((size_t)r * m->heads + h) * size;
+            switch (of_kv - place) { /* constants for the compiler */
+            case 1: attend(1, m, l, query, kv, path, n, used, own, out); break;
+            case 2: attend(2, m, l, query, kv, path, n, used, own, out); break;
+            default: attend(SHARED, m, l, query, kv, path, n, used, own, out);
+            }
+        }
+    }
 }
 
 double likeliest(const float *scores, int n, int most, int32_t *best);
@@ -463,7 +524,10 @@ static void refine(const matrix *head, int rows, const quantised *x, float *logi
         float *row = logits + (size_t)r * head->out;
         likeliest(row, head->out, REFINED, best);
         for (int i = 0; i < REFINED; i++)
-            low_bit_tile(Q8, 1, 1, head, best[i] / 8, x, r, row);
+            if (x->spread)
+                low_bit_tile(Q8, 1, 1, 1, head, best[i] / 8, x, r, row);
+            else
+                low_bit_tile(Q8, 1, 0, 1, head, best[i] / 8, x, r, row);
     }
 }
 
@@ -495,12 +559,14 @@ int forward(const model *m, int rows, float *x, const int32_t *positions, const 
     const int size = m->head_size, hidden = m->hidden, queries = m->heads * size;
     const size_t qkv_width = (size_t)(m->heads + 2 * m->kv_heads) * size;
     const int widest = m->inner > hidden ? m->inner : hidden;
-    const size_t groups = (size_t)rows * (widest > queries ? widest : queries) / GROUP;
+    const size_t of_row = (widest > queries ? widest : queries) / GROUP, groups = rows * of_row;
+    /* The output layer may read fewer rows than the others, and those spread. */
+    const size_t numbers = 2 * GROUP * of_row * (rows > 8 * SPREAD ? rows : 8 * SPREAD);
     float *normed = floats((size_t)rows * hidden), *qkv = floats(rows * qkv_width);
     float *attended = floats((size_t)rows * queries), *added = floats((size_t)rows * hidden);
     float *gate_up = floats((size_t)rows * 2 * m->inner), *inner = floats((size_t)rows * m->inner);
     float *weights = floats((size_t)m->heads * m->slots);
-    quantised q = {malloc(groups * 2 * GROUP), floats(groups), floats(groups)};
+    quantised q = {aligned_alloc(64, numbers), 0, floats(groups), floats(groups)};
     int32_t *lengths = malloc(sizeof(int32_t) * rows);
     int32_t *paths = lengths ? paths_of(rows, parents, past, lengths) : NULL;
     const int failed = !(normed && qkv && attended && added && gate_up && inner && weights &&

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 
+from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import Layer, Model, library
 from amusd_viz.models.native.weights import NativeWeights, head_size
 from amusd_viz.protocol import plan_cache
@@ -48,7 +49,7 @@ class NativeLM:
         """The states that the output layer read for the rows of the last pass, ``(rows, width)``."""
         self._slots = -(-cache_length // BLOCK) * BLOCK
         self._cosines, self._sines = self._rotations()
-        self._cache: list[torch.Tensor] = []
+        self._cache = Arena()
         self._model = self._assembled(threads)
 
     def reset(self) -> None:
@@ -147,9 +148,8 @@ class NativeLM:
         shape = (config.num_key_value_heads, self._slots, size)
         layers = (Layer * len(self.weights.layers))(*self.weights.layers)
         for layer in layers:
-            keys, values = torch.zeros(shape), torch.zeros(shape)
-            self._cache += (keys, values)
-            layer.keys, layer.values = keys.data_ptr(), values.data_ptr()
+            layer.keys = self._cache.empty(shape, torch.float32).data_ptr()
+            layer.values = self._cache.empty(shape, torch.float32).data_ptr()
         return Model(
             layers=len(layers),
             hidden=config.hidden_size,

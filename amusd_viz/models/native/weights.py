@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import torch
 from torch import nn
 
+from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import Layer, Matrix, library
 from amusd_viz.models.twin import GROUP, quantise_4bit
 
@@ -52,7 +53,7 @@ class NativeWeights:
         embedding: input embeddings, ``(vocabulary, hidden)``.
         rotary: gives the cosines and sines of positions; transformers' own module, so that every
             way of stretching positions is theirs.
-        layers, norm, head, rough_head: what llama.c reads; the tensors behind them are kept in ``_kept``.
+        layers, norm, head, rough_head: what llama.c reads; what they point to lies in ``_arena``.
     """
 
     config: object
@@ -63,15 +64,15 @@ class NativeWeights:
     head: Matrix
     rough_head: Matrix
     vocabulary: int
-    _kept: list[torch.Tensor] = field(default_factory=list)
+    _arena: Arena
 
     @classmethod
     def of(cls, model: nn.Module, layers: Kind, head: Kind) -> NativeWeights:
         """Packs a transformers model for which :func:`can_run` holds."""
-        kept: list[torch.Tensor] = []
+        arena = Arena()
         output = model.get_output_embeddings()
         embedding = model.get_input_embeddings().weight.detach()
-        packer = _Packer(kept)
+        packer = _Packer(arena)
         core = model.model
         return cls(
             config=model.config.get_text_config(),
@@ -82,15 +83,15 @@ class NativeWeights:
             head=packer.matrix([output], head),
             rough_head=packer.matrix([output], Kind.Q4) if layers is Kind.Q4 else Matrix(),
             vocabulary=output.weight.shape[0],
-            _kept=kept,
+            _arena=arena,
         )
 
 
 class _Packer:
-    """Lays tensors out and keeps them alive."""
+    """Lays tensors out in an arena."""
 
-    def __init__(self, kept: list[torch.Tensor]) -> None:
-        self._kept = kept
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
 
     def layer(self, layer: nn.Module, kind: Kind) -> Layer:
         attention, mlp = layer.self_attn, layer.mlp
@@ -137,16 +138,14 @@ class _Packer:
         low, high = _blocks(levels.to(torch.uint8)).unflatten(1, (-1, 2)).unbind(2)
         packed.weights = self.keep(low | high << 4)
         scale, offset = pairs.unbind(-1)  # (groups, out)
-        packed.scales = self.keep(_by_eights(scale))
-        packed.least = self.keep(_by_eights(offset - 8 * scale))
+        least = offset - 8 * scale
+        packed.scales = self.keep(torch.stack([_by_eights(least), _by_eights(scale)], dim=-1))
 
     def vector(self, values: torch.Tensor) -> int:
         return self.keep(values.detach().float())
 
     def keep(self, tensor: torch.Tensor) -> int:
-        tensor = tensor.contiguous()
-        self._kept.append(tensor)
-        return tensor.data_ptr()
+        return self._arena.keep(tensor).data_ptr()
 
 
 def _in_pairs(panels: torch.Tensor) -> torch.Tensor:
@@ -161,8 +160,8 @@ def _blocks(levels: torch.Tensor) -> torch.Tensor:
 
 
 def _by_eights(of_groups: torch.Tensor) -> torch.Tensor:
-    """``(groups, out)`` as fp16 of ``(out / 8, groups, 8)``."""
-    return of_groups.view(len(of_groups), -1, 8).transpose(0, 1).half()
+    """``(groups, out)`` as bf16 of ``(out / 8, groups, 8)``."""
+    return of_groups.view(len(of_groups), -1, 8).transpose(0, 1).bfloat16()
 
 
 def head_size(config: object) -> int:
