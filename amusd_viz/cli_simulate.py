@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def _write_trace(
     from amusd_viz.simulate.scenery import SENTENCE
     from amusd_viz.simulate.text import Iid, agreement, text_of
 
+    check_writable("--trace", file)
     if tokens > MOST_TRACE_TOKENS:
         raise SettingError(
             f"a recording of {tokens} tokens is too large to look at; "
@@ -120,10 +122,7 @@ def _write_trace(
     trace = simulate_run(
         text, timing, max_new_tokens=tokens, run_ahead=256, rows=257, notes=notes, **settings
     )
-    try:
-        trace.save(file)
-    except OSError as error:
-        raise SettingError(f"--trace {file}: cannot be written ({error.strerror})") from None
+    trace.save(file)
 
 
 def _in_words(report: dict[str, Any]) -> str:
@@ -170,6 +169,8 @@ def calibrate(
     from amusd_viz.trace import Trace
 
     held_out: list[HeldOut] = []
+    if output:
+        check_writable("--output", output)
     if traces:
         if verify:
             raise typer.BadParameter("--verify decodes; leave it out with recorded runs")
@@ -195,12 +196,10 @@ def calibrate(
             found = measure(session, **how)
             predictions = predict(found)
             if verify:
-                held_out = compare_with_runs(session, predictions, **how)
+                of_length = predict(found, tokens=max_new_tokens)
+                held_out = compare_with_runs(session, of_length, **how)
     if output:
-        try:
-            found.save(output)
-        except OSError as error:
-            raise SettingError(f"--output {output}: cannot be written ({error.strerror})") from None
+        found.save(output)
     if json:
         told = {"calibration": found, "predictions": predictions}
         if held_out:

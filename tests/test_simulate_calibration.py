@@ -91,6 +91,20 @@ def test_a_prediction_holds_for_other_runs():
         assert prediction.low <= prediction.tokens_per_second <= prediction.high
 
 
+@pytest.mark.parametrize("policy", ["paper", "eager", "fixed(4)"])
+def test_a_prediction_for_short_runs_knows_their_end(policy):
+    calibration = calibrate_traces(some_runs())
+    endless, short = (
+        predict(calibration, policies=(policy,), lookaheads=(), tokens=tokens)[1].tokens_per_second
+        for tokens in (None, 24)
+    )
+    seeds = range(300, 360)
+    runs = [measure(simulated("amusd", tokens=24, seed=n, policy=policy)) for n in seeds]
+    decoded = 23 * len(runs) / sum(run.decode_seconds for run in runs)
+    assert short == pytest.approx(decoded, rel=0.05)
+    assert short < endless
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_replayed_recording_takes_the_time_it_took(name):
     trace = recording(name)

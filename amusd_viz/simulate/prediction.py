@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from amusd_viz.errors import SettingError
 from amusd_viz.simulate.calibration import Calibration, Costs, Estimate
 from amusd_viz.simulate.expected import Expected, expected
+from amusd_viz.simulate.statistics import mean_decode_time
+from amusd_viz.simulate.text import Iid
 from amusd_viz.simulate.timing import Table, Timing
 
 POLICIES = ("eager", "fixed(1)", "paper", "fixed(3)", "fixed(4)")
 LOOKAHEADS = (1, 2, 3, 4, 5, 6, 7)
 ROUNDS = 2
+RUNS = 60
+"""Runs that are played to learn what a short run loses."""
 FEW = 5
 """A window size seen less often than this says little about its cost."""
 
@@ -46,6 +51,7 @@ def predict(
     policies: Sequence[str] = POLICIES,
     lookaheads: Sequence[int] | None = None,
     run_ahead: int = 16,
+    tokens: int | None = None,
 ) -> list[Prediction]:
     """Predicts the speed of each method and policy; autoregressive decoding comes first.
 
@@ -54,6 +60,8 @@ def predict(
         policies: of AMUSD.
         lookaheads: of synchronous decoding; by default 1 to 7, as far as the target's rows go.
         run_ahead: how far ahead the draft may run in AMUSD (tokens).
+        tokens: how long a run is; by default endless. Short ones are slower, since the last
+            proposals are judged while nothing more is drafted.
 
     Raises:
         SettingError: the calibration holds no draft step or no target pass, or a policy or number
@@ -68,7 +76,7 @@ def predict(
         *(("amusd", policy, {"policy": policy, "run_ahead": run_ahead}) for policy in policies),
     ]
     plain = _outcome(calibration, "autoregressive", {}, rows)
-    return [_prediction(calibration, *run, rows, plain) for run in runs]
+    return [_prediction(calibration, *run, rows, plain, tokens) for run in runs]
 
 
 def _prediction(
@@ -78,9 +86,15 @@ def _prediction(
     settings: Mapping[str, object],
     rows: int,
     plain: Expected,
+    tokens: int | None,
 ) -> Prediction:
-    found = _outcome(calibration, method, settings, rows)
+    found, timing = _settled(calibration, method, settings, rows)
     speed = 1e9 / found.ns_per_token
+    ending = 1.0
+    if tokens is not None and method != "autoregressive":
+        ending = found.ns_per_token / _ns_per_token(
+            calibration, timing, tokens, method, settings, rows
+        )
     half = _half_width(
         speed,
         lambda **shifted: (
@@ -90,10 +104,10 @@ def _prediction(
     return Prediction(
         method=method,
         setting=setting,
-        tokens_per_second=speed,
-        low=max(0.0, speed - half),
-        high=speed + half,
-        speedup=plain.ns_per_token / found.ns_per_token,
+        tokens_per_second=speed * ending,
+        low=max(0.0, speed - half) * ending,
+        high=(speed + half) * ending,
+        speedup=plain.ns_per_token / found.ns_per_token * ending,
         tokens_per_verification=found.tokens_per_verification,
         target_waits=max(0.0, 1 - found.target_busy),
         draft_waits=max(0.0, 1 - found.draft_busy) if method != "autoregressive" else 0.0,
@@ -110,7 +124,39 @@ def _half_width(speed: float, at: Callable[..., float]) -> float:
     return math.sqrt(squares)
 
 
+def _ns_per_token(
+    calibration: Calibration,
+    timing: Timing,
+    tokens: int,
+    method: str,
+    settings: Mapping[str, object],
+    rows: int,
+) -> float:
+    """Of runs of so many tokens, without the first one, which the prefill gives."""
+    timing = replace(
+        timing,
+        draft_prefill=round(calibration.draft_prefill),
+        target_prefill=round(calibration.target_prefill),
+    )
+    acceptance = Iid(calibration.acceptance.value)
+    time = mean_decode_time(
+        acceptance, timing, tokens=tokens, runs=RUNS, method=method, rows=rows, **settings
+    )
+    return time / (tokens - 1)
+
+
 def _outcome(
+    calibration: Calibration,
+    method: str,
+    settings: Mapping[str, object],
+    rows: int,
+    **chosen: str,
+) -> Expected:
+    """What it comes to; ``chosen`` are ends of intervals instead of means."""
+    return _settled(calibration, method, settings, rows, **chosen)[0]
+
+
+def _settled(
     calibration: Calibration,
     method: str,
     settings: Mapping[str, object],
@@ -119,12 +165,13 @@ def _outcome(
     acceptance: str = "value",
     step: str = "value",
     cost: str = "value",
-) -> Expected:
+) -> tuple[Expected, Timing]:
+    """What it comes to with the durations that follow from how busy both sides are then."""
     alpha = getattr(calibration.acceptance, acceptance)
     alone = _costs_of(calibration.turns, calibration.together)
     beside = _costs_of(calibration.together, calibration.turns)
 
-    def at(draft_busy: float, target_busy: float) -> Expected:
+    def at(draft_busy: float, target_busy: float) -> tuple[Expected, Timing]:
         """With each side slowed down by the other one for this share of the time."""
         timing = Timing(
             draft=round(
@@ -136,14 +183,14 @@ def _outcome(
             latency_to_target=round(calibration.latency_to_target),
             latency_to_draft=round(calibration.latency_to_draft),
         )
-        return expected(alpha, timing, method=method, rows=rows, **settings)
+        return expected(alpha, timing, method=method, rows=rows, **settings), timing
 
     if method != "amusd":
         return at(0.0, 0.0)
-    found = at(1.0, 1.0)
+    found, timing = at(1.0, 1.0)
     for _ in range(ROUNDS):  # How busy they are depends on how fast they are.
-        found = at(found.draft_busy, found.target_busy)
-    return found
+        found, timing = at(found.draft_busy, found.target_busy)
+    return found, timing
 
 
 def _mixed(alone: float, beside: float, share: float) -> float:

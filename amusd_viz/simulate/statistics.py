@@ -127,6 +127,56 @@ def simulate_statistics(
     return Statistics(total, time, total.tokens * (plain_step or timing.target(0)))
 
 
+def mean_decode_time(
+    acceptance: Acceptance,
+    timing: Timing,
+    *,
+    tokens: int,
+    runs: int,
+    method: str = "amusd",
+    policy: str | WindowPolicy = "paper",
+    lookahead: int = 4,
+    run_ahead: int = 256,
+    rows: int = 257,
+) -> float:
+    """From the first commit to the last of a run of exactly ``tokens`` tokens, on average (ns).
+
+    Short runs are slower than the long run of :func:`simulate_statistics`: at the end proposals are
+    still to be judged while nothing more is drafted, and at the start the draft may still be reading
+    the prompt.
+
+    Args:
+        acceptance, timing, method, policy, lookahead, run_ahead, rows: as there.
+        tokens: of each run, its first one included; at least 2.
+        runs: how many are played, each with an acceptance of its own.
+
+    Raises:
+        SettingError: a number or name that makes no sense.
+    """
+    whole("tokens", tokens, 2, MOST_TOKENS)
+    total = 0
+    for seed in range(whole("runs", runs, 1, MOST_TOKENS)):
+        target, draft = sides(
+            method,
+            max_new_tokens=tokens,
+            policy=policy,
+            lookahead=lookahead,
+            run_ahead=run_ahead,
+            rows=rows,
+        )
+        simulation = Simulation(one_mismatch(), timing, target, draft, Counter())
+        coming = _Coming(acceptance, seed)
+        simulation.text.target.mismatch = coming.ahead
+        simulation.prefill()
+        coming.commit(1)
+        start = simulation.now
+        while not target.finish:
+            simulation.text.target.mismatch = len(target.committed) + coming.ahead
+            coming.commit(len(simulation.next_verdict().tokens))
+        total += simulation.now - start
+    return total / runs
+
+
 class _Coming:
     """How many of the coming tokens agree before the next mismatch: ``ahead``."""
 
