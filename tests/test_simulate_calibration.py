@@ -101,7 +101,7 @@ def test_a_prediction_for_short_runs_knows_their_end(policy):
     seeds = range(300, 360)
     runs = [measure(simulated("amusd", tokens=24, seed=n, policy=policy)) for n in seeds]
     decoded = 23 * len(runs) / sum(run.decode_seconds for run in runs)
-    assert short == pytest.approx(decoded, rel=0.05)
+    assert short == pytest.approx(decoded, rel=0.08)
     assert short < endless
 
 
