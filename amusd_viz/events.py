@@ -29,6 +29,9 @@ Whole = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Position = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 TokenId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Branch = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+"""The draft counts its branches from 0 up. Below 0, from -1 down, stand chains of the target's own
+side, of a speculator that steps in while the draft is awaited: one number a window."""
 Probability = Annotated[float, Meta(ge=0, le=1.00001)]
 """A sum of float32 numbers may come out a little above 1."""
 
@@ -141,6 +144,8 @@ class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="heade
     pair: str = ""
     draft: Model | None = None
     target: Model
+    speculator: Model | None = None
+    """The heads that step in where the target would wait for the draft, if they take part."""
     draft_device: Device | None = None
     target_device: Device
     numerics: Numerics | None = None
@@ -187,11 +192,13 @@ class Prefill(Span, frozen=True, kw_only=True, tag="prefill"):
 
 
 class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
-    """The draft proposed ``token`` at ``position`` of its current ``branch``."""
+    """The draft proposed ``token`` at ``position`` of its current ``branch``.
 
-    side: ClassVar[Side] = Side.DRAFT
+    On a branch below 0 it was a speculator's head, working on the target's side beside the draft.
+    """
+
     drafter: str = "draft"
-    branch: Count
+    branch: Branch
     position: Position
     token: TokenId
     text: str = ""
@@ -208,6 +215,11 @@ class Proposed(Span, frozen=True, kw_only=True, tag="proposed"):
     parent: Count | None = None
     """In a tree, which candidate of the position before it follows; ``None`` on the main chain and
     where it follows the last committed token."""
+
+    @property
+    def side(self) -> Side:
+        """Whose device worked."""
+        return Side.TARGET if self.branch < 0 else Side.DRAFT
 
     @property
     def key(self) -> ProposalKey:
@@ -229,7 +241,7 @@ class Dropped(Instant, frozen=True, kw_only=True, tag="dropped"):
     """A proposal left the target's side unaccepted."""
 
     side: ClassVar[Side] = Side.TARGET
-    branch: Count
+    branch: Branch
     position: Position
     fate: Fate
     candidate: Count = 0
@@ -251,6 +263,17 @@ class VerifyStarted(Instant, frozen=True, kw_only=True, tag="verify_started"):
     """Of a tree, those of the main chain."""
     others: Count = 0
     """How many further candidates of these positions are judged with them, in a tree."""
+    own: Count = 0
+    """How many of the last tokens the target's own side proposed, on branch ``chain``."""
+    chain: Branch = 0
+
+    def keys(self) -> list[ProposalKey]:
+        """The keys of the proposals, of a tree those of its main chain."""
+        drafted = len(self.tokens) - self.own
+        return [
+            (self.branch if i < drafted else self.chain, self.position + i)
+            for i in range(len(self.tokens))
+        ]
 
 
 class Verified(Span, frozen=True, kw_only=True, tag="verified"):
@@ -268,6 +291,9 @@ class Verified(Span, frozen=True, kw_only=True, tag="verified"):
     proposals: Count
     """Size of the window; of a tree, of its main chain."""
     accepted: Count
+    own: Count = 0
+    """How many of the last proposals were the target's own side's, on branch ``chain``."""
+    chain: Branch = 0
     path: tuple[Count, ...] = ()
     """In a tree, which candidate was accepted at each position; empty where it was the first."""
     committed: tuple[TokenId, ...]
@@ -281,7 +307,11 @@ class Verified(Span, frozen=True, kw_only=True, tag="verified"):
     def accepted_keys(self) -> list[ProposalKey]:
         """The keys of the accepted proposals, in order."""
         path = self.path or (0,) * self.accepted
-        return [proposal_key(self.branch, self.position + i, c) for i, c in enumerate(path)]
+        drafted = self.proposals - self.own if self.own else len(path)
+        return [
+            proposal_key(self.branch if i < drafted else self.chain, self.position + i, c)
+            for i, c in enumerate(path)
+        ]
 
 
 class RolledBack(Instant, frozen=True, kw_only=True, tag="rolled_back"):

@@ -83,6 +83,8 @@ def verify_started(t: int, window: Window) -> ev.VerifyStarted:
         position=window.position,
         tokens=window.tokens,
         others=len(window.tree) - len(window.tokens) if window.tree else 0,
+        own=window.own,
+        chain=window.chain,
     )
 
 
@@ -105,6 +107,8 @@ def verdict_reached(
         position=window.position,
         proposals=len(window.tokens),
         accepted=verdict.accepted,
+        own=window.own,
+        chain=window.chain,
         path=tuple(window.tree.nodes[n].candidate for n in verdict.path) if window.tree else (),
         committed=verdict.tokens,
         texts=tuple(texts),

@@ -42,6 +42,9 @@ def test_many_random_interleavings_are_lossless_and_live() -> None:
         "draft lost",
         "rolled back",
         "fast forwarded",
+        "own accepted",
+        "own rejected",
+        "behind the draft's",
     ]
     missing = [name for name in rare if seen[name] < 10]
     assert not missing, f"the interleavings hardly ever show {missing}"

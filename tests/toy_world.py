@@ -97,6 +97,11 @@ class Models:
             return self.target(prefix)
         return (self.target(prefix) + 1 + whim // 100 % (self.words - 1)) % self.words
 
+    def speculator(self, prefix: Sequence[int]) -> int:
+        """Right as often as not, where the draft is not asked."""
+        whim = hash((self.salt + 2, *prefix))
+        return self.target(prefix) if whim % 2 else whim // 2 % self.words
+
 
 def plain_decoding(
     models: Models,
@@ -156,6 +161,8 @@ class World:
         )
         self.to_target: deque[Proposal] = deque()
         self.to_draft: deque[Commit] = deque()
+        self.haste = rng.choice((0.0, 0.0, 0.05, 0.5))
+        """How readily the target's own side proposes where nothing is pending."""
         self.draft_alive = True
         self.stopped_at: int | None = None
         self.made: dict[tuple[int, int], Proposal] = {}
@@ -212,10 +219,17 @@ class World:
             actions.append(self.settle)
         elif self._checked_next_step() is Step.VERIFY:
             actions.append(self.take_window)
-        # Only beside other actions: a driver's patience must not hide a deadlock.
+        # Only beside other actions: these must not hide a deadlock.
+        if actions and self._may_speculate():
+            actions.append(self.speculate)
         if actions and self._waits() and self.rng.random() < 0.1:
             actions.append(self.give_up_waiting)
         return actions
+
+    def _may_speculate(self) -> bool:
+        side = self.target
+        hasty = self.rng.random() < self.haste
+        return side.window is None and side.lacks() > 0 and (hasty or bool(side.pending))
 
     def _waits(self) -> bool:
         return self.target.window is None and self.target.next_step() is Step.WAIT
@@ -347,6 +361,41 @@ class World:
         self.events.append(stamp.verify_started(self.window_since, window))
         self._check_pending()
 
+    def speculate(self) -> None:
+        """The target's own side goes on where the pending proposals end, and all is judged at once."""
+        side, pending = self.target, [p.token for p in self.target.pending]
+        enough = min(self.rows - 1, self.max_new_tokens - len(side.committed) - 1) - len(pending)
+        assert 0 < side.lacks() <= enough
+        chain, tokens = side.next_chain, list(pending)
+        for _ in range(self.rng.randint(1, side.lacks())):
+            prefix = [*side.committed, *tokens]
+            token = self.models.speculator(prefix)
+            key = (chain, len(prefix))
+            assert key not in self.made
+            self.made[key] = Proposal(RUN, chain, len(prefix), token)
+            self.prefix_good[key] = prefix == self.truth[: len(prefix)]
+            self.good[key] = self.prefix_good[key] and token == self.truth[len(prefix)]
+            tokens.append(token)
+            start = self.clock
+            self.events.append(
+                ev.Proposed(
+                    start=start,
+                    end=self._tick(),
+                    drafter="speculator",
+                    branch=chain,
+                    position=len(prefix),
+                    token=token,
+                    head=len(tokens) - 1,
+                )
+            )
+        window = side.take_window(own=tokens[len(pending) :])
+        assert list(window.tokens) == tokens
+        assert (window.drafted, window.chain) == (len(pending), chain)
+        assert not side.pending
+        self.window_since = self._tick()
+        self.events.append(stamp.verify_started(self.window_since, window))
+        self._check_pending()
+
     def settle(self) -> None:
         side, window = self.target, self.target.window
         assert window is not None
@@ -361,7 +410,7 @@ class World:
         self.events += stamp.verdict_reached(since, now, window, verdict)
         self.policy.passed(proposals=len(window.tokens), start=since, end=now)
         for offset in range(verdict.accepted):
-            key = (window.branch, window.position + offset)
+            key = (window.branch_of(offset), window.position + offset)
             assert key not in self.fates, "two fates"
             assert self.good[key], "a proposal of a dead branch was accepted"
             self.fates[key] = Fate.ACCEPTED
@@ -438,7 +487,7 @@ class World:
     def _check_pending(self) -> None:
         """Pending proposals are of one living branch and continue the output and the window."""
         side = self.target
-        window = side.window.tokens if side.window else ()
+        window = side.window.tokens[: side.window.drafted] if side.window else ()
         for offset, proposal in enumerate(side.pending):
             assert proposal.branch == side.branch > side.dead_branch
             assert proposal.position == len(side.committed) + len(window) + offset
@@ -527,6 +576,7 @@ def play(rng: random.Random) -> World:
             "settle",
         )
     }
+    liking["speculate"] = rng.choice((1, 4))
     disaster = rng.choice((0.0, 0.0, 0.01, 0.1))
     eager_driver = rng.choice((0.0, 0.0, 0.2))
     most_steps = 10 * (world.max_new_tokens + 2) ** 2
@@ -566,6 +616,10 @@ def coverage(worlds: Sequence[World]) -> Counter[str]:
         for event in world.events:
             if isinstance(event, ev.Verified):
                 seen[f"extra {event.extra}"] += 1
+                seen["own accepted"] += any(branch < 0 for branch, *_ in event.accepted_keys())
+                own = event.proposals - event.own <= event.accepted < event.proposals
+                seen["own rejected"] += own
+                seen["behind the draft's"] += 0 < event.own < event.proposals
             elif isinstance(event, ev.FastForwarded):
                 seen["fast forwarded"] += 1
     return seen

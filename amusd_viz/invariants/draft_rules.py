@@ -21,7 +21,7 @@ class DraftRules:
 
     def look_at(self, event: ev.Event) -> None:
         match event:
-            case ev.Proposed():
+            case ev.Proposed() if event.branch >= 0:
                 self._check_proposed(event)
             case ev.Received(side=ev.Side.DRAFT):
                 self._check_heard(event)

@@ -17,11 +17,15 @@ class TargetRules:
         self.window: ev.VerifyStarted | None = None
         self.judges_tree = False
         """The window that was taken last has further candidates."""
+        self.chain = 0
+        """The branch of the last chain that the target's own side proposed."""
         self.over = ""
         """Why nothing may be committed any more; empty while something may."""
 
     def look_at(self, event: ev.Event) -> None:
         match event:
+            case ev.Proposed() if event.branch < 0:
+                self._check_own_proposal(event)
             case ev.Received(side=ev.Side.TARGET):
                 self._check_received(event)
             case ev.VerifyStarted():
@@ -36,6 +40,23 @@ class TargetRules:
                 self.over = "the target failed"
 
     # -- proposals come in -------------------------------------------------------------------
+
+    def _check_own_proposal(self, event: ev.Proposed) -> None:
+        """Of the target's own side: it need not arrive, and is judged next or never."""
+        if self.window or self.over:
+            raise Broken(f"a proposal of the target's own {self.over or 'within a verification'}")
+        if event.branch != self.chain:
+            if event.branch != self.chain - 1:
+                raise Broken(f"chain {event.branch} of the target's own follows chain {self.chain}")
+            if event.position < len(self.replay.committed):
+                raise Broken(f"position {event.position} is proposed, but it is committed")
+            self.chain = event.branch
+        elif (event.branch, event.position - 1) not in self.replay.proposed:
+            raise Broken(f"a proposal at position {event.position} leaves a gap in its chain")
+        if event.key in self.replay.proposed:
+            raise Broken(f"position {event.position} is proposed twice on one branch")
+        self.replay.add_proposal(event)
+        self.received.add(event.key)
 
     def _check_received(self, event: ev.Received) -> None:
         for position in range(event.position, event.position + event.count):
@@ -66,8 +87,8 @@ class TargetRules:
         if self.window:
             raise Broken("a verification starts before the one before it has ended")
         self._check_goes_on(event.position)
-        for offset, token in enumerate(event.tokens):
-            key = (event.branch, event.position + offset)
+        self._check_own_part(event)
+        for key, token in zip(event.keys(), event.tokens, strict=True):
             if key in self.replay.fates:
                 raise Broken(f"position {key[1]} is judged, but it was {self.replay.fates[key]}")
             proposal = self._known_proposal(key, "judged")
@@ -81,6 +102,15 @@ class TargetRules:
                 f"{event.others} further candidates are judged, but {len(others)} were proposed"
             )
         self.window = event
+
+    def _check_own_part(self, event: ev.VerifyStarted) -> None:
+        if event.own > len(event.tokens) or (event.chain < 0) is not (event.own > 0):
+            raise Broken(
+                f"{event.own} of {len(event.tokens)} proposals are the target's own, of chain "
+                f"{event.chain}"
+            )
+        if event.own and event.others:
+            raise Broken("a tree with proposals of the target's own")
 
     def _check_goes_on(self, position: int) -> None:
         done = len(self.replay.committed)
@@ -124,7 +154,9 @@ class TargetRules:
             if event.proposals or self.replay.committed:
                 raise Broken("a verification ends that never started")
             return ()  # The prefill chooses the first token.
-        if (event.branch, event.proposals) != (started.branch, len(started.tokens)):
+        judged = (event.branch, event.proposals, event.chain, event.own)
+        taken = (started.branch, len(started.tokens), started.chain, started.own)
+        if judged != taken:
             raise Broken(
                 f"a window of {event.proposals} proposals of branch {event.branch} was judged, but "
                 f"{len(started.tokens)} of branch {started.branch} were taken"

@@ -51,6 +51,20 @@ class Window(NamedTuple):
     """Of a tree, those of its main chain."""
     tree: Tree | None = None
     """``None`` where every proposal follows the one before it."""
+    own: int = 0
+    """How many of the last tokens are not the draft's but the target's own side's: a chain of its
+    speculator."""
+    chain: int = 0
+    """The branch of those, always below 0, so that it is never one of the draft's."""
+
+    @property
+    def drafted(self) -> int:
+        """How many of the tokens are the draft's."""
+        return len(self.tokens) - self.own
+
+    def branch_of(self, offset: int) -> int:
+        """The branch of the token at ``position + offset``."""
+        return self.branch if offset < self.drafted else self.chain
 
     def child(self, node: int, token: int) -> int | None:
         """The proposal of ``token`` behind ``node`` (or ``ROOT``), if there is one."""
@@ -62,8 +76,11 @@ class Window(NamedTuple):
         """Whether anything is proposed behind ``node`` (or ``ROOT``)."""
         return self.tree.has_children(node) if self.tree else node + 1 < len(self.tokens)
 
-    def leaves_main_chain(self, path: Sequence[int]) -> bool:
-        return bool(self.tree and path and path[-1] != len(path) - 1)
+    def contradicts_draft(self, path: Sequence[int], extra: Extra) -> bool:
+        """Whether the target's choices went another way than the draft's tokens in it."""
+        if self.tree:
+            return extra is Extra.CORRECTION or bool(path and path[-1] != len(path) - 1)
+        return extra is Extra.CORRECTION and len(path) < self.drafted
 
     def unaccepted(self, path: Sequence[int], extra: Extra) -> list[Dropped]:
         """What became of the other proposals, once the target's choices went along ``path``."""
@@ -72,8 +89,10 @@ class Window(NamedTuple):
         first, rest = Fate.REJECTED, Fate.AFTER_MISMATCH
         if extra is not Extra.CORRECTION:
             first = rest = Fate.UNFINISHED
-        places = range(self.position + len(path), self.position + len(self.tokens))
-        return [Dropped(self.branch, p, rest if i else first) for i, p in enumerate(places)]
+        return [
+            Dropped(self.branch_of(i), self.position + i, first if i == len(path) else rest)
+            for i in range(len(path), len(self.tokens))
+        ]
 
 
 class Verdict(NamedTuple):
@@ -150,6 +169,8 @@ class TargetSide:
         self.finish: Finish | None = None
         self.awaited = 0
         """How many proposals the last commit asked for; the draft will not stop short of them."""
+        self.chains = 0
+        """How many chains of its own this side has judged or begun to."""
 
     # -- messages in -------------------------------------------------------------------------
 
@@ -223,21 +244,47 @@ class TargetSide:
         room = min(self.rows - 1, self.max_new_tokens - len(self.committed) - 1)
         return max(0, min(room, self.policy.most()))
 
+    def lacks(self) -> int:
+        """How many proposals of its own may follow the pending ones in the next window.
+
+        0 where the draft has sent what is waited for: then that is judged, as it is.
+        """
+        if self.finish or not self.committed:
+            return 0
+        if self.pending and self.next_step() is Step.VERIFY:
+            return 0
+        return max(0, min(self.rows - 1, self.room) - len(self.pending))
+
+    @property
+    def next_chain(self) -> int:
+        """The branch of the next chain of this side's own."""
+        return -self.chains - 1
+
     # -- verification ------------------------------------------------------------------------
 
-    def take_window(self, most: int | None = None) -> Window:
+    def take_window(self, most: int | None = None, own: Sequence[int] = ()) -> Window:
         """Takes what is pending, up to the limit (and ``most``), for one forward pass.
 
         The pass feeds the last committed token and the window, and gives one choice more than the
         window has proposals. Before the first commit the pass is the prefill and takes none.
+
+        Args:
+            own: tokens that this side's own speculator proposes behind all that is pending; at most
+                :meth:`lacks` of them. The draft is told of them only once they are committed, so they
+                neither are of its branch nor end it.
         """
         assert self.window is None, "a window is already out"
         assert self.finish is None, "the run is over"
         size = min(len(self.pending), self._window_limit()) if self.committed else 0
         if most is not None:
             size = min(size, most)
+        assert len(own) <= (self.lacks() if own else 0), f"{len(own)} proposals of its own"
         tokens = tuple(self.pending.popleft().token for _ in range(size))
-        self.window = Window(self.branch, len(self.committed), tokens)
+        assert not (own and self.pending), "a proposal of its own behind some that were left"
+        self.window = Window(self.branch, len(self.committed), (*tokens, *own))
+        if own:
+            self.window = self.window._replace(own=len(own), chain=self.next_chain)
+            self.chains += 1
         return self.window
 
     def take_tree(self, branch: int, tree: Tree) -> Window:
@@ -305,7 +352,8 @@ class TargetSide:
                 extra = Extra.BONUS if path else Extra.PLAIN
             self.committed.append(choice)
             self.finish = self._finish_after(choice)
-        self.policy.judged(proposed=len(window.tokens), accepted=len(path))
+        accepted = len(path) if window.tree else min(len(path), window.drafted)
+        self.policy.judged(proposed=window.drafted, accepted=accepted)
         dropped = tuple(self._fates_after(window, path, extra))
         whole = tuple(path) if window.tree else ()
         self.awaited = self._asks_for()
@@ -337,26 +385,30 @@ class TargetSide:
 
     def _fates_after(self, window: Window, path: list[int], extra: Extra) -> list[Dropped]:
         dropped = window.unaccepted(path, extra)
-        if extra is Extra.CORRECTION or window.leaves_main_chain(path):
+        if window.contradicts_draft(path, extra):
             # Every earlier token of the branch was compared before its window was taken, so the
             # draft cannot have left the branch yet.
             assert self.branch == window.branch, "the branch changed under its own window"
             dropped += self._kill_branch()
         else:
-            dropped += self._compare_head_with_commit()
+            dropped += self._compare_pending_with_commit()
         if self.finish:
             dropped += self._clear_pending(Fate.UNFINISHED)
         return dropped
 
-    def _compare_head_with_commit(self) -> list[Dropped]:
-        if not self.pending or self.pending[0].position >= len(self.committed):
-            return []
-        head = self.pending.popleft()
-        agreed = head.token == self.committed[head.position]
-        self.policy.compared(agreed=agreed)
-        if agreed:
-            return [Dropped(head.branch, head.position, Fate.OVERTAKEN)]
-        return [Dropped(head.branch, head.position, Fate.CONTRADICTED), *self._kill_branch()]
+    def _compare_pending_with_commit(self) -> list[Dropped]:
+        """Pending proposals that stand where tokens are committed by now: one, unless the window held
+        proposals of this side's own."""
+        dropped: list[Dropped] = []
+        while self.pending and self.pending[0].position < len(self.committed):
+            head = self.pending.popleft()
+            agreed = head.token == self.committed[head.position]
+            self.policy.compared(agreed=agreed)
+            fate = Fate.OVERTAKEN if agreed else Fate.CONTRADICTED
+            dropped.append(Dropped(head.branch, head.position, fate))
+            if not agreed:
+                dropped += self._kill_branch()
+        return dropped
 
     # -- dropping ----------------------------------------------------------------------------
 
@@ -373,7 +425,8 @@ class TargetSide:
         return self.window.unaccepted((), Extra.NONE) if self.window else []
 
     def _window_size(self) -> int:
-        return len(self.window.tokens) if self.window else 0
+        """How many of the draft's proposals are being judged."""
+        return self.window.drafted if self.window else 0
 
 
 def _unaccepted_of_tree(
