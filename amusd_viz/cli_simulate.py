@@ -15,6 +15,7 @@ from amusd_viz.errors import SettingError
 if TYPE_CHECKING:
     from amusd_viz.simulate.held_out import HeldOut
     from amusd_viz.simulate.prediction import Prediction
+    from amusd_viz.simulate.text import Acceptance
     from amusd_viz.simulate.timing import Timing
 
 STATISTICS_TOKENS = 300_000
@@ -26,11 +27,19 @@ MOST_TRACE_TOKENS = 20_000
 def simulate(
     acceptance: Annotated[float, typer.Option(help="How often the draft agrees, 0 to 1.")],
     ratio: Annotated[float, typer.Option(help="Draft step in units of a target step.")],
-    method: Annotated[str, typer.Option(help="autoregressive, synchronous or amusd.")] = "amusd",
+    method: Annotated[
+        str, typer.Option(help="autoregressive, synchronous, speculator or amusd.")
+    ] = "amusd",
     policy: Annotated[
         str, typer.Option(help="amusd: paper, eager, fixed(3), confidence(0.5), adaptive.")
     ] = "paper",
-    lookahead: Annotated[int, typer.Option(help="synchronous: proposals drafted per round.")] = 4,
+    lookahead: Annotated[
+        int, typer.Option(help="synchronous, speculator: proposals drafted per round.")
+    ] = 4,
+    heads: Annotated[
+        str | None,
+        typer.Option(help="speculator: acceptance of each head, such as 0.55,0.5,0.4."),
+    ] = None,
     latency: Annotated[
         float, typer.Option(help="Messages, both ways together, in target steps.")
     ] = 0.0,
@@ -49,12 +58,15 @@ def simulate(
 ) -> None:
     """Simulate a method with imaginary models: what would it gain? Times are in target steps."""
     from amusd_viz.simulate.statistics import simulate_statistics
-    from amusd_viz.simulate.text import Iid
+    from amusd_viz.simulate.text import Iid, PerHead
     from amusd_viz.simulate.timing import in_target_steps
 
+    rates = _rates(heads, method)
+    lookahead = len(rates) or lookahead
     if tokens is None:
         tokens = TRACE_TOKENS if trace else STATISTICS_TOKENS
-    model, timing = Iid(acceptance), in_target_steps(ratio, latency=latency)
+    model = PerHead(rates) if rates else Iid(acceptance)
+    timing = in_target_steps(ratio, latency=latency)
     settings: dict[str, Any] = {
         "method": method,
         "policy": policy,
@@ -63,16 +75,16 @@ def simulate(
     }
     found = simulate_statistics(model, timing, tokens=tokens, seed=seed, **settings)
     if trace:
-        _write_trace(trace, acceptance, timing, tokens, seed, settings)
+        _write_trace(trace, model, heads or f"{acceptance:g}", timing, tokens, seed, settings)
     report = {
         "simulated": True,
         "method": method,
-        "acceptance": acceptance,
+        "acceptance": list(rates) or acceptance,
         "ratio": ratio,
         "latency": latency,
         "tokens": found.counts.tokens,
         "speedup": found.speedup,
-        "speedup_theory": _theory(acceptance, ratio, latency, method, policy, lookahead),
+        "speedup_theory": _theory(rates or acceptance, ratio, latency, method, policy, lookahead),
         "tokens_per_verification": found.tokens_per_verification,
         "busy": found.busy,
         "waste": found.waste,
@@ -80,8 +92,27 @@ def simulate(
     typer.echo(json_.dumps(report) if json else _in_words(report))
 
 
+def _rates(heads: str | None, method: str) -> tuple[float, ...]:
+    """The acceptance of each head, from words such as ``0.55,0.5``; empty if none are given."""
+    if heads is None:
+        return ()
+    if method != "speculator":
+        raise SettingError(f"--heads is for the method speculator, not {method}; leave it out")
+    try:
+        return tuple(float(rate) for rate in heads.split(","))
+    except ValueError:
+        raise SettingError(
+            f"--heads is {heads!r}; give a probability for each head, such as 0.55,0.5,0.4"
+        ) from None
+
+
 def _theory(
-    acceptance: float, ratio: float, latency: float, method: str, policy: str, lookahead: int
+    acceptance: float | tuple[float, ...],
+    ratio: float,
+    latency: float,
+    method: str,
+    policy: str,
+    lookahead: int,
 ) -> float | None:
     """The closed form for a pre-emptible draft; ``None`` where there is none for the policy."""
     from amusd_viz.protocol import Fixed, window_policy
@@ -90,7 +121,9 @@ def _theory(
     if method == "autoregressive":
         return 1.0
     if method == "speculator":
-        return theory.synchronous(acceptance, lookahead, ratio)
+        each = acceptance if isinstance(acceptance, tuple) else (acceptance,) * lookahead
+        return theory.speculator(each, ratio)
+    assert isinstance(acceptance, float)
     if method == "synchronous":
         return theory.synchronous(acceptance, lookahead, ratio, latency)
     chosen = window_policy(policy)
@@ -101,7 +134,8 @@ def _theory(
 
 def _write_trace(
     file: Path,
-    acceptance: float,
+    acceptance: Acceptance,
+    told: str,
     timing: Timing,
     tokens: int,
     seed: int,
@@ -109,7 +143,7 @@ def _write_trace(
 ) -> None:
     from amusd_viz.simulate.driver import simulate as simulate_run
     from amusd_viz.simulate.scenery import SENTENCE
-    from amusd_viz.simulate.text import Iid, agreement, text_of
+    from amusd_viz.simulate.text import agreement, text_of
 
     check_writable("--trace", file)
     if tokens > MOST_TRACE_TOKENS:
@@ -117,8 +151,8 @@ def _write_trace(
             f"a recording of {tokens} tokens is too large to look at; "
             f"give --tokens up to {MOST_TRACE_TOKENS}, or leave out --trace"
         )
-    text = text_of(agreement(Iid(acceptance), tokens, seed), SENTENCE, seed=seed)
-    notes = {"acceptance": f"{acceptance:g}", "seed": str(seed)}
+    text = text_of(agreement(acceptance, tokens, seed), SENTENCE, seed=seed)
+    notes = {"acceptance": told, "seed": str(seed)}
     trace = simulate_run(
         text, timing, max_new_tokens=tokens, run_ahead=256, rows=257, notes=notes, **settings
     )

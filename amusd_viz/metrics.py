@@ -44,6 +44,17 @@ class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.waits.values())
 
 
+class HeadRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How one head of a speculator fared, where the target judged it on a right prefix."""
+
+    judged: int
+    accepted: int
+
+    @property
+    def acceptance(self) -> float:
+        return self.accepted / self.judged
+
+
 class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one run. Made by :func:`measure`."""
 
@@ -78,6 +89,8 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     acceptance_rate: float | None
     """accepted / (accepted + rejected): how often the target, where it judged a proposal on a right
     prefix, chose the same token. Proposals that died unjudged do not count."""
+    heads: dict[int, HeadRecord]
+    """By the number of the head, 0 the first; of a tree the main chain. Empty without a speculator."""
     rollbacks: int
 
     draft: DeviceTime | None
@@ -120,6 +133,7 @@ def measure(trace: Trace) -> Metrics:
         accepted=accepted,
         rejected=rejected,
         acceptance_rate=_ratio(accepted, accepted + rejected),
+        heads=_heads(trace),
         rollbacks=len(trace.of(ev.RolledBack)),
         draft=_device_time(trace, ev.Side.DRAFT, decode),
         target=_device_time(trace, ev.Side.TARGET, decode),
@@ -140,11 +154,30 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _drafting(trace: Trace) -> tuple[list[_Interval], list[_Interval]]:
-    """When the draft worked on what stands in the output, and when on anything else."""
+def _heads(trace: Trace) -> dict[int, HeadRecord]:
+    judged, accepted = Counter[int](), Counter[int]()
+    for proposal in trace.of(ev.Proposed):
+        fate = trace.fates[proposal.key]
+        if proposal.head is None or proposal.candidate:
+            continue
+        judged[proposal.head] += fate in (Fate.ACCEPTED, Fate.REJECTED)
+        accepted[proposal.head] += fate is Fate.ACCEPTED
+    return {
+        head: HeadRecord(judged=judged[head], accepted=accepted[head])
+        for head in sorted(judged)
+        if judged[head]
+    }
+
+
+def _drafting(
+    trace: Trace, sides: Sequence[ev.Side] = tuple(ev.Side)
+) -> tuple[list[_Interval], list[_Interval]]:
+    """When proposals were made on these sides that stand in the output, and when others."""
     useful: list[_Interval] = []
     doomed: list[_Interval] = []
     for proposal in trace.of(ev.Proposed):
+        if proposal.side not in sides:
+            continue
         stands = trace.fates[proposal.key] in USEFUL_FATES
         (useful if stands else doomed).append((proposal.start, proposal.end))
     return useful, doomed
@@ -159,7 +192,7 @@ def _device_time(trace: Trace, side: ev.Side, decode: _Interval | None) -> Devic
         return None
     whole = _length(decode)
     busy = _total(_clip(_busy(spans), decode))
-    doomed = _drafting(trace)[1] if side is ev.Side.DRAFT else []
+    doomed = _drafting(trace, (side,))[1] if side is ev.Side.DRAFT else []
     waits: Counter[ev.Wait] = Counter()
     for span in spans:
         if isinstance(span, ev.Waited):

@@ -18,6 +18,7 @@ METHODS = {
     "synchronous": "synchronous",
     "speculator": "speculator",
     "amusd": "AMUSD",
+    "amusd+speculator": "AMUSD + speculator",
 }
 """The methods, from the plainest on, by their name in a header; others are shown as they are."""
 
@@ -70,7 +71,7 @@ def _method(trace: Trace) -> str:
 
 def _with_settings(name: str, trace: Trace) -> str:
     header = trace.header
-    settings = [header.policy] if header.method == "amusd" else []
+    settings = [header.policy] if header.method.startswith("amusd") else []
     settings = [visible(s) for s in (*settings, header.run_ahead) if s]
     return f"{name}, {', '.join(settings)}" if settings else name
 

@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tiny_speculator import generate_tiny_text, save_tiny_target, train_tiny_speculator
+from tiny_session import finished, tiny_session
 
 from amusd_viz import events as ev
-from amusd_viz.engine import Run, Session
+from amusd_viz.engine import Session
 from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.metrics import measure
 from amusd_viz.protocol import Fate
@@ -33,26 +33,12 @@ WAYS = [
     {"candidates": 5, "lookahead": 3},
     {"policy": "adaptive"},
 ]
-ROWS = 16
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AMUSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
-        target = save_tiny_target(tmp_path_factory.mktemp("models"))
-        generate_tiny_text(target)
-        folder = train_tiny_speculator(target, tmp_path_factory.mktemp("trained"))
-    draft = str(target.folder.parent / "draft")
-    with Session(
-        draft=draft, target=str(target.folder), dtype="fp32", rows=ROWS, speculator=folder
-    ) as session:
+    with tiny_session(tmp_path_factory.mktemp("tiny")) as session:
         yield session
-
-
-def finished(run: Run) -> Run:
-    run.wait().trace.check()
-    return run
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)

@@ -1,6 +1,7 @@
 """The simulator: the protocol in virtual time, against closed forms and against itself."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from amusd_viz.protocol import Fate
 from amusd_viz.simulate import statistics, theory
 from amusd_viz.simulate.driver import Text, Timing, simulate
 from amusd_viz.simulate.statistics import simulate_statistics
-from amusd_viz.simulate.text import Iid, Profile, Recorded, agreement, text_of
+from amusd_viz.simulate.text import Iid, PerHead, Profile, Recorded, agreement, text_of
 from amusd_viz.simulate.timing import (
     Constant,
     Linear,
@@ -368,3 +369,53 @@ def test_a_speculator_takes_turns_within_the_targets_process() -> None:
     assert trace.header.draft.name == "imaginary speculator"
     assert trace.metrics.overlap == 0
     assert [p.side for p in trace.of(ev.Prefill)] == [ev.Side.TARGET]
+
+
+def test_each_head_has_an_acceptance_of_its_own() -> None:
+    rates = (0.6, 0.5, 0.8)
+    found = simulate_statistics(
+        PerHead(rates),
+        in_target_steps(0.05),
+        method="speculator",
+        lookahead=3,
+        tokens=100_000,
+    )
+    tokens = 1 + 0.6 + 0.6 * 0.5 + 0.6 * 0.5 * 0.8
+    assert found.tokens_per_verification == pytest.approx(tokens, rel=0.01)
+    assert found.speedup == pytest.approx(tokens / 1.15, rel=0.01)
+    assert theory.speculator(rates, 0.05) == pytest.approx(tokens / 1.15)
+    assert theory.speculator((0.7,) * 4, 0.05) == pytest.approx(theory.synchronous(0.7, 4, 0.05))
+
+
+def test_how_many_heads_should_speak_follows_from_what_a_window_costs() -> None:
+    rates = (0.6, 0.5, 0.4)
+    assert theory.best_heads(rates, 0.01).setting == 3
+    assert theory.best_heads(rates, 0.01, (1, 1.05, 1.6, 2.2)).setting == 1
+    assert theory.best_heads(rates, 0.01, (1, 1.7, 2.4, 3.1)) == (0, 1.0)
+    with pytest.raises(SettingError, match="give 4: over 0 to 3 proposals"):
+        theory.speculator(rates, 0.01, (1, 1))
+
+
+def test_heads_step_in_where_the_target_would_wait() -> None:
+    tokens = 80
+    draft = agreement(Iid(0.8), tokens, seed=3)
+    text = words(draft)
+    heads = [t if i % 3 else t + 1 for i, t in enumerate(text.target)]
+    timing = replace(in_target_steps(0.2), head=10_000)
+    plain = simulate(text, timing, method="amusd", max_new_tokens=tokens).check()
+    run = simulate(
+        replace(text, heads=heads), timing, method="amusd+speculator", max_new_tokens=tokens
+    ).check()
+    assert run.tokens == plain.tokens
+    assert plain.metrics.target.waits
+    assert not run.metrics.target.waits
+    own = [p for p in run.of(ev.Proposed) if p.branch < 0]
+    assert {run.fates[p.key] for p in own} >= {Fate.ACCEPTED, Fate.REJECTED}
+    assert sum(h.accepted for h in run.metrics.heads.values()) > 10
+    assert run.metrics.heads[0].judged > 0
+    models = [p for p in run.of(ev.Proposed) if p.branch >= 0]
+    assert any(run.fates[p.key] is Fate.ACCEPTED for p in models)
+    with pytest.raises(SettingError, match="heads that step in"):
+        simulate(text, timing, method="amusd+speculator", max_new_tokens=tokens)
+    with pytest.raises(SettingError, match="two drafters"):
+        stats(0.7, 0.1, method="amusd+speculator")

@@ -24,11 +24,12 @@ def run_header(
     settings: RunSettings,
     ready: Mapping[ev.Side, Ready],
     *,
+    heads: int,
     prompt: str,
     prompt_ids: Sequence[int],
     cache_length: int,
 ) -> ev.Header:
-    """Everything about a run but its events."""
+    """Everything about a run but its events; ``heads`` is the speculator's number of parameters."""
     target = ready[ev.Side.TARGET]
     target_device = session.devices[ev.Side.TARGET]
     kind = target.gpu_name or f"cpu {target.capability}"
@@ -43,8 +44,9 @@ def run_header(
         end_tokens=tuple(sorted(session.tokens.end_tokens)),
         stop=settings.stop,
         pair=session.pair.name,
-        draft=_drafter(session, settings, ready),
+        draft=_drafter(session, settings, ready, heads),
         target=session.pair.target.described(target.parameters),
+        speculator=_speculator(session, heads) if settings.steps_in else None,
         draft_device=_draft_device(session, settings, ready),
         target_device=target_device.described(target.gpu_name),
         numerics=ev.Numerics(
@@ -64,23 +66,27 @@ def run_header(
 
 
 def _drafter(
-    session: Session, settings: RunSettings, ready: Mapping[ev.Side, Ready]
+    session: Session, settings: RunSettings, ready: Mapping[ev.Side, Ready], heads: int
 ) -> ev.Model | None:
-    if settings.uses_speculator:
-        assert session.speculator is not None
-        return ev.Model(
-            name="token/embedding speculator",
-            description=f"heads on the target's own state, from {session.speculator.name}",
-            parameters=ready[ev.Side.TARGET].speculator_parameters,
-        )
+    if settings.drafts_alone:
+        return _speculator(session, heads)
     draft = ready.get(ev.Side.DRAFT)
     return session.pair.draft.described(draft.parameters) if draft else None
+
+
+def _speculator(session: Session, parameters: int) -> ev.Model:
+    assert session.speculator is not None
+    return ev.Model(
+        name="token/embedding speculator",
+        description=f"heads on the target's own state, from {session.speculator.name}",
+        parameters=parameters,
+    )
 
 
 def _draft_device(
     session: Session, settings: RunSettings, ready: Mapping[ev.Side, Ready]
 ) -> ev.Device | None:
-    if settings.uses_speculator:
+    if settings.drafts_alone:
         gpu_name = ready[ev.Side.TARGET].gpu_name
         return replace(session.devices[ev.Side.TARGET], shared=True).described(gpu_name)
     draft = ready.get(ev.Side.DRAFT)

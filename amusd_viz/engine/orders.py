@@ -52,6 +52,11 @@ class RunOrder:
     settings: RunSettings
 
 
+@dataclass(frozen=True)
+class LoadSpeculator:
+    """Load the target's speculator, unless it is there already, and report it."""
+
+
 class _Report(msgspec.Struct, frozen=True, tag=True):
     pass
 
@@ -64,7 +69,12 @@ class Ready(_Report, frozen=True, tag=True):
     parameters: int
     gpu_name: str
     capability: str
-    speculator_parameters: int = 0
+
+
+class SpeculatorReady(_Report, frozen=True, tag=True):
+    """The target's speculator is loaded and was right about what it should know."""
+
+    parameters: int
 
 
 class Happened(_Report, frozen=True, tag=True):
@@ -87,7 +97,7 @@ class Fault(_Report, frozen=True, tag=True):
     named: bool
 
 
-Report = Ready | Happened | RunOver | Fault
+Report = Ready | SpeculatorReady | Happened | RunOver | Fault
 encode_report = msgspec.msgpack.Encoder().encode
 decode_report = msgspec.msgpack.Decoder(Report).decode
 

@@ -63,6 +63,7 @@ class Session:
         all_cores: both models on all cores that this process may use, for methods in which only one
             of them works at a time.
         speculator: folder of a token/embedding speculator of the target; the default target has one.
+            It is loaded when a run first needs it.
 
     Raises:
         SettingError, DeviceError, ModelError, PairError: what cannot work, before it is tried.
@@ -169,7 +170,8 @@ class Session:
 
         Args:
             prompt: what to continue or, with a chat model, to answer; or the messages of a chat.
-            method: ``"autoregressive"``, ``"synchronous"``, ``"speculator"`` or ``"amusd"``.
+            method: ``"autoregressive"``, ``"synchronous"``, ``"speculator"``, ``"amusd"`` or
+                ``"amusd+speculator"``; see :class:`~amusd_viz.engine.settings.RunSettings`.
             max_new_tokens: exact length limit of the output, in tokens.
             temperature: 0 is greedy; otherwise seeded sampling, which no schedule can change.
             top_k, top_p: keep only the likeliest tokens; 0 and 1 keep all.
@@ -228,9 +230,16 @@ class Session:
         sides: tuple[ev.Side, ...],
     ) -> Run:
         ready = {side: self._workers[side].ready.result() for side in sides}
+        heads = self._workers[ev.Side.TARGET].load_speculator() if settings.uses_speculator else 0
         cache_length = self._cache_length(len(prompt_ids) + settings.max_new_tokens)
         header = run_header(
-            self, settings, ready, prompt=prompt, prompt_ids=prompt_ids, cache_length=cache_length
+            self,
+            settings,
+            ready,
+            heads=heads,
+            prompt=prompt,
+            prompt_ids=prompt_ids,
+            cache_length=cache_length,
         )
         with self._lock:
             # Both workers are idle, so the mailboxes may be emptied and the run numbers reused.

@@ -23,6 +23,8 @@ from amusd_viz.protocol import (
 )
 
 METHODS = tuple(words.METHODS)
+TAKING_TURNS = ("synchronous", "speculator")
+"""Methods in which whoever drafts and the target work by turns."""
 MOST_RUN_AHEAD = SLOTS // 4
 MOST_STOPS, LONGEST_STOP = 16, 200
 _GREEDY = ev.Sampling()
@@ -35,16 +37,18 @@ class RunSettings:
     Attributes:
         method: ``"autoregressive"`` (target alone), ``"synchronous"`` (draft and target take
             turns), ``"speculator"`` (heads on the target's own state propose, and no draft model
-            runs) or ``"amusd"`` (both run all the time).
+            runs), ``"amusd"`` (both run all the time) or ``"amusd+speculator"`` (AMUSD in which the
+            heads step in where the target would wait for the draft).
         max_new_tokens: exact length limit of the output.
         sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
-        policy: how many proposals the target waits for (amusd): ``"paper"``, ``"eager"``,
+        policy: how many proposals the target waits for (both AMUSDs): ``"paper"``, ``"eager"``,
             ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
             run-ahead too. A speculator drafts before every pass, with ``"adaptive"`` only while that
             pays.
-        lookahead: proposals a round (synchronous; of the speculator: how many heads speak).
-        candidates: how many candidates of the speculator are judged at once; 1 is a chain.
-        run_ahead: how far past the last committed token the draft may go (amusd).
+        lookahead: proposals a round (synchronous; of a speculator: how many heads speak).
+        candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
+            all that steps in beside a draft.
+        run_ahead: how far past the last committed token the draft may go (both AMUSDs).
         unsure_below: proposals of lower probability carry the ``unsure`` flag; with
             ``"confidence(p)"`` it is p unless given.
         stop: the output is over when it holds one of these strings; its text ends before it.
@@ -86,12 +90,17 @@ class RunSettings:
             policy = window_policy(self.policy)
         except ValueError as error:
             raise SettingError(str(error)) from None
-        if isinstance(policy, Confidence) and not self.unsure_below and self.method == "amusd":
+        if self.steps_in and self.candidates != 1:
+            raise SettingError(
+                f"candidates is {self.candidates}, but beside a draft a speculator proposes a single "
+                "chain; leave it at 1, or use the method 'speculator'"
+            )
+        if isinstance(policy, Confidence) and not self.unsure_below and self.runs_free:
             object.__setattr__(self, "unsure_below", policy.probability)
 
     def check_rows(self, rows: int) -> None:
         """Refuses a lookahead whose window would not fit one pass of ``rows`` rows."""
-        if self.method in ("synchronous", "speculator") and self.lookahead > rows - 1:
+        if self.method in TAKING_TURNS and self.lookahead > rows - 1:
             raise SettingError(
                 f"lookahead {self.lookahead} needs passes of {self.lookahead + 1} rows, this session "
                 f"has {rows}; use a lookahead up to {rows - 1}, or open Session(rows=...) with more"
@@ -110,7 +119,7 @@ class RunSettings:
 
     def run_ahead_policy(self) -> RunAheadPolicy:
         """The draft's policy; a fresh one."""
-        if self.method in ("synchronous", "speculator"):
+        if self.method in TAKING_TURNS:
             return TakeTurns(self.lookahead)
         if isinstance(self.window_policy(), AdaptiveWindow):
             return AdaptiveRunAhead(self.run_ahead)
@@ -119,12 +128,27 @@ class RunSettings:
     @property
     def uses_draft(self) -> bool:
         """Whether a draft model takes part, in a process of its own."""
-        return self.method in ("synchronous", "amusd")
+        return self.method not in ("autoregressive", "speculator")
+
+    @property
+    def runs_free(self) -> bool:
+        """Whether draft and target run all the time."""
+        return self.uses_draft and self.method not in TAKING_TURNS
 
     @property
     def uses_speculator(self) -> bool:
         """Whether heads inside the target's process take part."""
+        return self.drafts_alone or self.steps_in
+
+    @property
+    def drafts_alone(self) -> bool:
+        """Whether those heads are the only drafter."""
         return self.method == "speculator"
+
+    @property
+    def steps_in(self) -> bool:
+        """Whether they step in where the target would wait for the draft model."""
+        return self.method == "amusd+speculator"
 
 
 def check_fits(prompt_tokens: int, max_new_tokens: int, context: int) -> None:

@@ -7,24 +7,18 @@ target's own choices.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import torch
 
-from amusd_viz import events as ev
 from amusd_viz import stamp
+from amusd_viz.engine.heads import Heads, proposals
 from amusd_viz.engine.orders import Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
-from amusd_viz.models.causal_lm import CausalLM
-from amusd_viz.models.drafting import Drafted, Shape, draft, limited, sampling_scores
+from amusd_viz.models.drafting import Drafted
+from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import DraftSide, Tree, Verdict, Window
 from amusd_viz.protocol.payoff import Payoff
-
-DRAFTER = "speculator"
-BEAMS_PER_CANDIDATE = 2
-"""A tree follows so many prefixes for each candidate it keeps: all would cost more than it finds."""
 
 
 class SpeculatorRun(TargetRun):
@@ -37,7 +31,7 @@ class SpeculatorRun(TargetRun):
 
     def __init__(
         self,
-        lm: CausalLM,
+        lm: LanguageModel,
         order: RunOrder,
         birth: Birth,
         recorder: Recorder,
@@ -45,8 +39,7 @@ class SpeculatorRun(TargetRun):
     ) -> None:
         super().__init__(lm, order, birth, recorder)
         settings = order.settings
-        self.speculator = speculator
-        self.shape = tree_shape(speculator, settings.lookahead, settings.candidates)
+        self.heads = Heads(speculator, order, self.chooser, recorder)
         self.draft = DraftSide(
             run=order.run,
             max_new_tokens=settings.max_new_tokens,
@@ -55,8 +48,6 @@ class SpeculatorRun(TargetRun):
         )
         self.payoff = Payoff() if settings.policy == "adaptive" else None
         """Says when drafting is left out; ``None`` never leaves it out."""
-        self.state = torch.empty(0)
-        """The hidden state from which the last committed token was chosen."""
 
     def _commit(self, verdict: Verdict) -> None:
         t = self.recorder.now()
@@ -92,74 +83,19 @@ class SpeculatorRun(TargetRun):
     def _settle(self, start: int, window: Window, logits: torch.Tensor) -> Verdict:
         verdict = super()._settle(start, window, logits)
         self.recorder.extend(self._heard)
-        last = verdict.accepted
         if window.tree:
             accepted = [window.tree.tokens[node] for node in verdict.path]
             self.lm.keep_path(accepted, verdict.path)
-            last = verdict.path[-1] + 1 if verdict.path else 0
-        self.state = self.lm.hidden[-len(logits) :][last]
+        self.heads.remember(self.lm, len(logits), window, verdict)
         return verdict
 
     def _draft(self) -> Drafted:
         """Drafts what fits, tells the draft's side and records every proposal."""
         start = self.recorder.now()
         committed = self.side.committed
-        prefix = [*self.order.prompt_ids, *committed]
-        drafted = draft(
-            self.speculator,
-            self.state,
-            committed[-1],
-            self.shape,
-            scores=sampling_scores(self.chooser, self.speculator, len(committed), prefix),
-            clock=self.recorder.now,
-        )
         assert self.lm.rows is not None
-        drafted = limited(drafted, self.lm.rows - 1, self.side.room, self.order.end_tokens)
+        drafted = self.heads.propose(committed, nodes=self.lm.rows - 1, depth=self.side.room)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
         self.recorder.extend(proposals(drafted, start, self.draft.branch, len(committed)))
         return drafted
-
-
-def tree_shape(speculator: Speculator, heads: int, candidates: int) -> Shape:
-    """What a run drafts: a chain, or the best candidates of a tree.
-
-    A speculator whose heads are tied may draft beyond those it was trained with; another may not.
-    """
-    config = speculator.config
-    if not config.tie_weights:
-        heads = min(heads, config.n_predict)
-    if candidates == 1:
-        return Shape.chain(heads)
-    offered = config.top_k_tokens_per_head
-    top_k = (*offered, *offered[-1:] * heads)[:heads]
-    return Shape(heads, top_k, candidates, BEAMS_PER_CANDIDATE * candidates)
-
-
-def proposals(drafted: Drafted, start: int, branch: int, position: int) -> list[ev.Event]:
-    """What is recorded of a draft: every head in turn, and of each the main chain's token first."""
-    by_head: dict[int, list[int]] = defaultdict(list)
-    for index, node in enumerate(drafted.tree.nodes):
-        by_head[node.depth].append(index)
-    events: list[ev.Event] = []
-    for head, indices in sorted(by_head.items()):
-        for index in indices:
-            node = drafted.tree.nodes[index]
-            hangs = node.candidate > 0 and node.parent >= 0
-            end = drafted.ends[head]
-            events.append(
-                ev.Proposed(
-                    start=start,
-                    end=end,
-                    drafter=DRAFTER,
-                    branch=branch,
-                    position=position + head,
-                    token=node.token,
-                    probability=drafted.probabilities[index],
-                    head=head,
-                    candidate=node.candidate,
-                    parent=drafted.tree.nodes[node.parent].candidate if hangs else None,
-                )
-            )
-            start = end
-    return events

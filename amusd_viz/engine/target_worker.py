@@ -152,7 +152,10 @@ class TargetRun:
     def _verify(self) -> None:
         start = self.recorder.now()
         self._delay()
-        window = self.side.take_window()
+        self._judge(start, self.side.take_window())
+
+    def _judge(self, start: int, window: Window) -> None:
+        """One pass over a window taken at ``start``, and its verdict."""
         self.recorder.add(stamp.verify_started(start, window))
         prefix = [*self.order.prompt_ids, *self.side.committed]
         logits = self.lm.logits_after(prefix, window.tokens)

@@ -18,10 +18,12 @@ from amusd_viz.engine.devices import Device
 from amusd_viz.engine.orders import (
     Birth,
     Fault,
+    LoadSpeculator,
     Ready,
     Report,
     RunOrder,
     RunOver,
+    SpeculatorReady,
     encode_report,
 )
 from amusd_viz.engine.recorder import Recorder
@@ -77,7 +79,6 @@ def _serve(birth: Birth) -> None:
         threads=birth.device.threads,
     )
     on_gpu = birth.device.gpu is not None
-    speculator = _speculator(birth, loaded)
     _report(
         birth,
         Ready(
@@ -86,25 +87,27 @@ def _serve(birth: Birth) -> None:
             parameters=loaded.parameters,
             gpu_name=torch.cuda.get_device_name(birth.device.gpu) if on_gpu else "",
             capability="" if on_gpu else torch.backends.cpu.get_cpu_capability(),
-            speculator_parameters=weight_count(speculator) if speculator else 0,
         ),
     )
-    lm = None
+    lm = speculator = None
     while True:
         order = birth.orders.recv()
         if order is None:
             return
+        if isinstance(order, LoadSpeculator):
+            speculator = speculator or _speculator(birth, loaded)
+            _report(birth, SpeculatorReady(parameters=weight_count(speculator)))
+            continue
         lm = _fitting(lm, loaded, order)
         _play(birth, lm, order, speculator)
 
 
 def _speculator(birth: Birth, loaded: Any) -> Any:
-    """The target's token/embedding speculator, on its device, if there is one."""
-    if birth.speculator is None:
-        return None
+    """The target's token/embedding speculator, on its device, tried on what it should know."""
     from amusd_viz.models.compact_speculator import card_of, open_speculator
     from amusd_viz.models.speculator_check import check_speculator
 
+    assert birth.speculator is not None, "the session has no speculator"
     speculator = open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
     lm = loaded.with_cache(512)
     check_speculator(speculator, lm, card_of(birth.speculator), birth.speculator.name)
@@ -121,13 +124,17 @@ def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
 def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any) -> None:
     from amusd_viz.engine.draft_worker import DraftRun
     from amusd_viz.engine.speculator_worker import SpeculatorRun
+    from amusd_viz.engine.stepping_in import SteppingInRun
     from amusd_viz.engine.target_worker import TargetRun
 
     recorder = Recorder(order.run, order.clock, birth.reports.send_bytes)
     if birth.side is ev.Side.DRAFT:
         DraftRun(lm, order, birth, recorder).play()
     elif order.settings.uses_speculator:
-        SpeculatorRun(lm, order, birth, recorder, speculator).play()
+        kind = SteppingInRun if order.settings.uses_draft else SpeculatorRun
+        lm.keeps_hidden = True
+        kind(lm, order, birth, recorder, speculator).play()
+        lm.keeps_hidden = False
     else:
         TargetRun(lm, order, birth, recorder).play()
     _report(birth, RunOver(order.run))

@@ -9,7 +9,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,17 @@ from typing import Any
 import msgspec
 
 from amusd_viz import events as ev
-from amusd_viz.engine.orders import Birth, Fault, Ready, Report, RunOrder, RunOver, decode_report
+from amusd_viz.engine.orders import (
+    Birth,
+    Fault,
+    LoadSpeculator,
+    Ready,
+    Report,
+    RunOrder,
+    RunOver,
+    SpeculatorReady,
+    decode_report,
+)
 from amusd_viz.engine.worker import worker_main
 from amusd_viz.errors import ModelError, WorkerDiedError
 
@@ -43,6 +53,7 @@ class WorkerProcess:
         self.side = birth.side
         self.ready: Future[Ready] = Future()
         self.fault: Fault | None = None
+        self._speculator: Future[SpeculatorReady] | None = None
         self.idle = threading.Event()
         """Set while no run occupies the worker: it has reported the end of the last, or is gone."""
         self.idle.set()
@@ -78,6 +89,20 @@ class WorkerProcess:
             self._orders.send(order)
         except OSError:
             self.idle.set()
+
+    def load_speculator(self) -> int:
+        """Waits until the target's speculator is loaded, once; returns its number of parameters.
+
+        Raises:
+            ModelError, WorkerDiedError: it cannot be loaded; the worker is gone then.
+        """
+        if self._speculator is None:
+            self._speculator = Future()
+            with contextlib.suppress(OSError):
+                self._orders.send(LoadSpeculator())
+            if self._hung_up.is_set():
+                self._give_up_loading()
+        return self._speculator.result().parameters
 
     def kill(self) -> None:
         """Ends the process whatever it is doing; a stopped one too."""
@@ -117,8 +142,7 @@ class WorkerProcess:
         self._hung_up.set()
         self._process.join(5)
         self.idle.set()
-        if not self.ready.done():
-            self.ready.set_exception(self._load_error())
+        self._give_up_loading()
         self._on_gone(self)
 
     def _take(self, data: bytes) -> None:
@@ -131,12 +155,22 @@ class WorkerProcess:
             return
         if isinstance(report, Ready):
             self.ready.set_result(report)
+        elif isinstance(report, SpeculatorReady):
+            assert self._speculator is not None, "nobody asked for the speculator"
+            self._speculator.set_result(report)
         elif isinstance(report, Fault):
             self.fault = self.fault or report
         else:
             if isinstance(report, RunOver):
                 self.idle.set()
             self._on_report(self.side, report)
+
+    def _give_up_loading(self) -> None:
+        for awaited in (self.ready, self._speculator):
+            if awaited and not awaited.done():
+                # Two threads may find this out at once.
+                with contextlib.suppress(InvalidStateError):
+                    awaited.set_exception(self._load_error())
 
     def _load_error(self) -> Exception:
         if self.fault and self.fault.named:

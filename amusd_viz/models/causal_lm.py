@@ -29,8 +29,11 @@ class CausalLM:
         self.device = next(model.parameters()).device
         self.tokens: list[int] = []
         """What the cache holds, in order."""
+        self.keeps_hidden = False
+        """Whether :attr:`hidden` is wanted: only speculators ask for it."""
         self.hidden = torch.empty(0)
-        """The states that the output layer read for the logits returned last, ``(rows, width)``."""
+        """The states that the output layer read for the logits returned last, ``(rows, width)``;
+        empty unless they are kept."""
         self._positions = Positions()
         self._cache = rollback_cache(
             model.config.get_text_config().num_hidden_layers, cache_length, self._positions
@@ -154,12 +157,16 @@ class CausalLM:
         if len(logits) != rows:
             return logits
         kept = slice(len(feed) - wanted, len(feed))
-        self.hidden = self.hidden[kept]
+        if self.keeps_hidden:
+            self.hidden = self.hidden[kept]
         return logits[kept]
 
     @contextmanager
     def _hidden_kept(self) -> Iterator[None]:
-        """Keeps what the output layer reads, whatever the model calls it."""
+        """Keeps what the output layer reads, whatever the model calls it, where that is wanted."""
+        if not self.keeps_hidden:
+            yield
+            return
 
         def keep(_module: torch.nn.Module, read: tuple[torch.Tensor, ...]) -> None:
             self.hidden = read[0][0]

@@ -100,15 +100,17 @@ def draft(
     token: int,
     shape: Shape,
     *,
+    given: Sequence[int] = (),
     scores: Scores = plain_scores,
     clock: Callable[[], int] = lambda: 0,
 ) -> Drafted:
-    """Proposes what follows ``token``.
+    """Proposes what follows ``token``, or ``given``.
 
     Args:
         state: the target's hidden state from which ``token`` was chosen, ``(emb_dim,)``.
         token: the last committed token.
-        shape: of the tree.
+        shape: of the tree; its first heads only read the given tokens.
+        given: what another drafter proposed behind ``token``; fewer than there are heads.
         scores: how tokens are ranked.
         clock: read when a head has spoken.
     """
@@ -118,7 +120,10 @@ def draft(
     paths: list[tuple[int, ...]] = [()]
     chances: dict[tuple[int, ...], float] = {}
     ends: list[int] = []
-    for head in range(shape.heads):
+    for head, follows in enumerate(given):
+        h = speculator.advance(head, h, last)
+        last = torch.tensor([follows], device=h.device)
+    for head in range(len(given), shape.heads):
         h = speculator.advance(head, h, last)
         logits = speculator.logits(head, h)
         final = head == shape.heads - 1

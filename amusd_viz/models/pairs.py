@@ -121,6 +121,10 @@ def speculator_folder(target: ModelSource, chosen: str | Path | None = None) -> 
         folder = Path(chosen).expanduser()
         if not folder.is_dir():
             raise ModelError(f"there is no folder {chosen}; give the folder of a speculator")
+        if not any((folder / name).is_file() for name in ("speculator.json", "config.json")):
+            raise ModelError(
+                f"{chosen} holds neither speculator.json nor config.json, so it is no speculator"
+            )
         return folder
     shipped = assets("speculator", target.name)
     return shipped if shipped.is_dir() and target.name == default_target.NAME else None

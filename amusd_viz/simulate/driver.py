@@ -54,6 +54,8 @@ class Simulation:
             one hears commits between two steps only.
         shared: both models run on one device, one step or pass at a time, first come, first served.
         heads: the draft is a speculator's heads, which read no prompt.
+        stepping_in: how many heads of a speculator may step in where the target would wait for the
+            draft.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Simulation:
         preemptible: bool = False,
         shared: bool = False,
         heads: bool = False,
+        stepping_in: int = 0,
     ) -> None:
         self.text = text
         self.timing = timing
@@ -76,6 +79,7 @@ class Simulation:
         self.preemptible = preemptible
         self.shared = shared
         self.heads = heads
+        self.stepping_in = stepping_in
         self.doubts = isinstance(target.policy, Confidence)
         """Whether the draft flags what it is unsure of: exactly where it is wrong."""
         self.now = 0
@@ -118,8 +122,8 @@ class Simulation:
 
     def next_verdict(self) -> Verdict:
         """Plays until the target has judged one more window."""
-        start = self._start_of_pass()
-        window = self.target.take_window()
+        start, own = self._step_in(self._start_of_pass())
+        window = self.target.take_window(own=own)
         self.log.verify_started(start, window)
         return self._judge(start, start + self.timing.target(len(window.tokens)))
 
@@ -127,13 +131,27 @@ class Simulation:
         arrival = self.now
         start = self._when_device_free(arrival, draft_first=True)
         self._take_in(start)
-        while self.target.next_step() is Step.WAIT:
+        while self.target.next_step() is Step.WAIT and not self._room_for_heads():
             arrival = max(start, self._next_arrival())
             start = self._when_device_free(arrival)
             self._take_in(start)
         if arrival > self.now:
             self.log.waited(ev.Side.TARGET, self.now, arrival, ev.Wait.PROPOSALS)
         return start
+
+    def _room_for_heads(self) -> int:
+        return max(0, min(self.stepping_in - len(self.target.pending), self.target.lacks()))
+
+    def _step_in(self, start: int) -> tuple[int, list[int]]:
+        """What heads propose behind all that is pending, and when they have spoken."""
+        pending, run = len(self.target.pending), self.target.run
+        first = len(self.target.committed) + pending
+        own = list(self.text.heads[first : first + self._room_for_heads()])
+        for i, token in enumerate(own):
+            proposal = Proposal(run, self.target.next_chain, first + i, token)
+            self.log.stepped_in(start, start + self.timing.head, proposal, pending + i)
+            start += self.timing.head
+        return start, own
 
     def _judge(self, start: int, end: int) -> Verdict:
         window = self.target.window or self.target.take_window()
@@ -287,12 +305,13 @@ def simulate(
         text: what the models write; at least ``max_new_tokens`` long.
         timing: how long their steps and messages take.
         method: ``"amusd"``, ``"synchronous"``, ``"speculator"`` (a chain of heads inside the
-            target's process: turns without messages on one device) or ``"autoregressive"``.
+            target's process: turns without messages on one device), ``"amusd+speculator"`` (heads
+            step in where the target would wait for the draft) or ``"autoregressive"``.
         max_new_tokens: length of the output.
-        policy: how many proposals the target waits for (AMUSD only). Under ``confidence(p)`` an
+        policy: how many proposals the target waits for (both AMUSDs). Under ``confidence(p)`` an
             imaginary draft is unsure exactly where it is wrong, which no real one can be.
-        lookahead: proposals a round (synchronous, speculator).
-        run_ahead: how far ahead the draft may run (AMUSD only).
+        lookahead: proposals a round (synchronous); how many heads speak (of a speculator).
+        run_ahead: how far ahead the draft may run (both AMUSDs).
         rows: most tokens one target pass takes.
         preemptible: the draft drops the step it is in when its branch dies.
         shared: both models on one device.
@@ -316,11 +335,24 @@ def simulate(
             f"give at least max_new_tokens ({max_new_tokens})"
         )
     recorder = Recorder(text.words)
-    heads = method == "speculator"
+    heads, both = method == "speculator", method == "amusd+speculator"
     if heads:
         timing, shared = inside_target(timing), True
+    if both and len(text.heads) < max_new_tokens:
+        raise SettingError(
+            f"the text has {len(text.heads)} tokens of heads that step in; "
+            f"give at least max_new_tokens ({max_new_tokens})"
+        )
     Simulation(
-        text, timing, target, draft, recorder, preemptible=preemptible, shared=shared, heads=heads
+        text,
+        timing,
+        target,
+        draft,
+        recorder,
+        preemptible=preemptible,
+        shared=shared,
+        heads=heads,
+        stepping_in=lookahead if both else 0,
     ).run()
     target_device = 0 if shared else 1
     header = ev.Header(
@@ -331,6 +363,7 @@ def simulate(
         max_new_tokens=max_new_tokens,
         draft=ev.Model(name=f"imaginary {'speculator' if heads else 'draft'}") if draft else None,
         target=ev.Model(name="imaginary target"),
+        speculator=ev.Model(name="imaginary speculator") if both else None,
         draft_device=_virtual_device(0) if draft else None,
         target_device=_virtual_device(target_device),
         notes=notes or {},
@@ -365,7 +398,8 @@ def sides(
     if method in ("synchronous", "speculator"):
         ahead = TakeTurns(whole("lookahead", lookahead, 1, 4096))
         window = Fixed(lookahead, f"lookahead({lookahead})")
-    elif method == "amusd":
+    elif method in ("amusd", "amusd+speculator"):
+        whole("lookahead", lookahead, 1, 4096)
         adaptive = isinstance(window, AdaptiveWindow)
         kind = AdaptiveRunAhead if adaptive else ConstantRunAhead
         ahead = kind(whole("run_ahead", run_ahead, 1, 4096))

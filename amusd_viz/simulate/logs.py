@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from amusd_viz import events as ev
 from amusd_viz import stamp
@@ -25,6 +25,7 @@ class Log(Protocol):
 
     def prefilled(self, side: ev.Side, end: int) -> None: ...
     def proposed(self, start: int, end: int, proposal: Proposal) -> None: ...
+    def stepped_in(self, start: int, end: int, proposal: Proposal, head: int) -> None: ...
     def interrupted(self, start: int, end: int) -> None: ...
     def received(self, t: int, proposal: Proposal, dropped: Sequence[Dropped]) -> None: ...
     def verify_started(self, t: int, window: Window) -> None: ...
@@ -51,6 +52,12 @@ class Recorder:
         self.events.append(ev.Prefill(start=0, end=end, side=side, tokens=1))
 
     def proposed(self, start: int, end: int, proposal: Proposal) -> None:
+        self._propose(start, end, proposal)
+
+    def stepped_in(self, start: int, end: int, proposal: Proposal, head: int) -> None:
+        self._propose(start, end, proposal, drafter="speculator", head=head)
+
+    def _propose(self, start: int, end: int, proposal: Proposal, **of_heads: Any) -> None:
         self.events.append(
             ev.Proposed(
                 start=start,
@@ -60,6 +67,7 @@ class Recorder:
                 token=proposal.token,
                 text=self._word(proposal.token),
                 unsure=proposal.unsure,
+                **of_heads,
             )
         )
 
@@ -125,6 +133,10 @@ class Counter:
     def proposed(self, start: int, end: int, proposal: Proposal) -> None:
         self.proposals += 1
         self.draft_busy += end - start
+
+    def stepped_in(self, start: int, end: int, proposal: Proposal, head: int) -> None:
+        self.proposals += 1
+        self.target_busy += end - start
 
     def interrupted(self, start: int, end: int) -> None:
         self.draft_busy += end - start

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from amusd_viz.errors import SettingError
 from amusd_viz.protocol import Fixed, WindowPolicy
 from amusd_viz.simulate.checks import whole
 from amusd_viz.simulate.driver import MOST_TOKENS, Simulation, inside_target, sides
@@ -80,7 +81,7 @@ def simulate_statistics(
         method: ``"amusd"``, ``"synchronous"``, ``"speculator"`` or ``"autoregressive"``.
         tokens: the run ends with the verification that commits the last of them.
         policy: how many proposals the target waits for (AMUSD only).
-        lookahead: proposals a round (synchronous only).
+        lookahead: proposals a round (synchronous, speculator).
         run_ahead: how far ahead the draft may run (AMUSD only).
         rows: most tokens one target pass takes.
         seed: of the acceptance.
@@ -93,6 +94,11 @@ def simulate_statistics(
         SettingError: a number or name that makes no sense.
     """
     whole("tokens", tokens, 1, MOST_TOKENS)
+    if method == "amusd+speculator":
+        raise SettingError(
+            "two drafters with an acceptance each have no statistics here; use simulate() with a "
+            "Text that says what both propose, and measure its trace"
+        )
     target, draft = sides(
         method,
         max_new_tokens=ENDLESS,

@@ -24,12 +24,15 @@ class Text:
         astray: the draft's token at each position while it builds on a wrong one. A token that
             equals the target's there is right by chance, and dies all the same. Empty: as
             ``draft``.
+        heads: what a speculator's head, that steps in for the draft, says at each position if all
+            before it is right.
     """
 
     target: Sequence[int]
     draft: Sequence[int]
     words: dict[int, str] = field(default_factory=dict)
     astray: Sequence[int] = ()
+    heads: Sequence[int] = ()
 
 
 class Acceptance(Protocol):
@@ -105,6 +108,33 @@ class Recorded:
 
 NEVER = 10**15
 """A run of agreement that no simulation reaches the end of."""
+
+
+@dataclass(frozen=True)
+class PerHead:
+    """Heads of a speculator: number i of a pass is right with probability ``rates[i]``, given that
+    those before it are. Of use where as many speak before each pass (its lookahead)."""
+
+    rates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rates:
+            raise SettingError("no head has an acceptance; give one probability or more")
+        for rate in self.rates:
+            probability("acceptance of a head", rate)
+
+    def runs(self, seed: int) -> Iterator[int]:
+        draw = random.Random(seed).random
+        if all(rate == 1 for rate in self.rates):
+            yield from repeat(NEVER)
+        length = 0
+        while True:
+            wrong = next((i for i, rate in enumerate(self.rates) if draw() >= rate), None)
+            if wrong is None:
+                length += len(self.rates) + 1  # The bonus behind them is the target's own.
+            else:
+                yield length + wrong
+                length = 0
 
 
 def agreement(acceptance: Acceptance, tokens: int, seed: int) -> list[bool]:

@@ -18,9 +18,10 @@ larger).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from amusd_viz.errors import SettingError
 from amusd_viz.simulate.checks import not_negative, positive, probability, whole
 
 MOST_LOOKAHEAD = 256
@@ -63,6 +64,35 @@ def synchronous(
     tau = positive("tensor_parallel", tensor_parallel)
     gamma = whole("lookahead", lookahead, 1, 10**6)
     return tokens_per_window(acceptance, gamma) / (gamma * c + delta + 1 / tau)
+
+
+def speculator(rates: Sequence[float], head: float, cost: Sequence[float] = ()) -> float:
+    """Speed-up of a chain of heads inside the target's process.
+
+    A step of k heads commits 1 + p0 + p0 p1 + ... tokens and takes k heads and a pass over k
+    proposals; the window's size changes what a pass costs, which ``cost`` says.
+
+    Args:
+        rates: p_i, how often head i is right, given that those before it are.
+        head: time of one head.
+        cost: of a pass over 0, 1, ... k proposals; by default 1 each.
+    """
+    k, h = len(rates), not_negative("head", head)
+    costs = [positive("cost of a pass", c) for c in cost] or [1.0] * (k + 1)
+    if len(costs) != k + 1:
+        raise SettingError(f"{len(costs)} costs of a pass, give {k + 1}: over 0 to {k} proposals")
+    tokens = right = 1.0
+    for rate in rates:
+        right *= probability("acceptance of a head", rate)
+        tokens += right
+    return tokens * costs[0] / (k * h + costs[k])
+
+
+def best_heads(rates: Sequence[float], head: float, cost: Sequence[float] = ()) -> Best:
+    """How many of the heads should speak, 0 included, and the speed-up that gives."""
+    costs = list(cost) or [1.0] * (len(rates) + 1)
+    found = [Best(k, speculator(rates[:k], head, costs[: k + 1])) for k in range(len(rates) + 1)]
+    return max(found, key=lambda best: best.speedup)
 
 
 def amusd(acceptance: float, wait: int, ratio: float, latency: float = 0.0) -> float:

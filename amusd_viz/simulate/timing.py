@@ -82,6 +82,7 @@ class Timing:
         catching_up: what the draft's next step takes longer for each token that it adopts without
             having drafted it. 0 where they are fed in one pass; a draft step where an
             implementation drafts them anew, as the published AMUSD and its baseline do.
+        head: one head of a speculator that steps in for the draft, on the target's device.
     """
 
     draft: int | Callable[[], int]
@@ -91,6 +92,7 @@ class Timing:
     draft_prefill: int = 0
     target_prefill: int = 0
     catching_up: int = 0
+    head: int = 0
 
     def __post_init__(self) -> None:
         if not callable(self.draft):
@@ -108,6 +110,7 @@ class Timing:
             "draft_prefill",
             "target_prefill",
             "catching_up",
+            "head",
         ):
             not_negative(name, getattr(self, name))
 

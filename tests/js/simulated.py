@@ -26,7 +26,8 @@ def prose(tokens: int, agreement: float, seed: int) -> Text:
     draw = random.Random(seed)
     target = [100 + i % len(pieces) for i in range(tokens)]
     draft = [t if draw.random() < agreement else 900 + draw.randrange(len(OTHERS)) for t in target]
-    return Text(target, draft + [900] * 64, words)
+    heads = [t if draw.random() < 0.6 else 900 + draw.randrange(len(OTHERS)) for t in target]
+    return Text(target, draft + [900] * 64, words, heads=heads)
 
 
 def _pieces(word: str) -> list[str]:
@@ -53,6 +54,7 @@ def simulated(
         latency_to_draft=int(latency * MS),
         draft_prefill=int(1.5 * draft * MS),
         target_prefill=int(1.2 * target * MS),
+        head=int(0.04 * target * MS),
     )
     text = prose(tokens, agreement, seed)
     return simulate(text, timing, method=method, max_new_tokens=tokens, **others)

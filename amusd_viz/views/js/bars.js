@@ -5,7 +5,7 @@ import { isLit } from "./chips.js";
 import { timeX } from "./layout.js";
 import { widthOf } from "./measure.js";
 import { label, node, rect, round } from "./nodes.js";
-import { doomOf, lastNotAfter, sizeOf } from "./run.js";
+import { doomOf, keyOf, lastNotAfter, sizeOf } from "./run.js";
 import { say } from "./sentences.js";
 
 export const LANE = 24;
@@ -70,6 +70,10 @@ function drawTargetSpan(lanes, span, at) {
   if (span.kind === "waited") return [waitWord(lanes, span, at, targetY)];
   const key = `t${span.start}`;
   if (span.kind === "prefill") return [bar(lanes, key, at, targetY, "prefill", say("prompt"))];
+  if (span.kind === "proposed") {
+    const id = `${run.number}:${keyOf(span.branch, span.position)}`;
+    return [bar(lanes, key, at, targetY, "draft", String(span.position), id)];
+  }
   const count = windowSize(run, span, moment.t);
   const last = span.position + Math.max(count, 1) - 1;
   const text = last > span.position ? `${span.position}–${last}` : String(span.position);

@@ -4,7 +4,7 @@ import { say, sayMany } from "./sentences.js";
 import { believedAt, stateAt } from "./state.js";
 import { shown } from "./measure.js";
 import { atOf } from "./read.js";
-import { lastNotAfter } from "./run.js";
+import { branchIn, lastNotAfter } from "./run.js";
 
 // All beats of one run in order: {t, run, kind, event}.
 function beatsOf(run) {
@@ -130,7 +130,15 @@ const SAY = {
   window(run, event) {
     const tokens = event.tokens ?? [];
     if (!tokens.length) return say("windowTaken_none", { run: run.label });
-    const texts = tokens.map((token, i) => textAt(run, event.branch, event.position + i, token));
+    const texts = tokens.map((token, i) => {
+      const position = event.position + i;
+      return textAt(run, branchIn(event, position), position, token);
+    });
+    if (event.own) {
+      const how = event.own === tokens.length ? "windowTaken_own" : "windowTaken_mixed";
+      const slots = { run: run.label, tokens: listed(texts), own: listed(texts.slice(-event.own)) };
+      return say(how, slots);
+    }
     if (event.others)
       return say("windowTaken_tree", { run: run.label, tokens: listed(texts), others: event.others });
     return sayMany("windowTaken", tokens.length, { run: run.label, tokens: listed(texts) });
@@ -144,7 +152,7 @@ const SAY = {
     };
     if (event.extra === "correction") {
       const position = event.position + event.accepted;
-      slots.rejected = quoted(textAt(run, event.branch, position, null));
+      slots.rejected = quoted(textAt(run, branchIn(event, position), position, null));
       return say("verdictCorrection", slots);
     }
     if (event.extra === "bonus") return sayMany("verdictBonus", event.accepted, slots);

@@ -1,6 +1,6 @@
 // What is known about one token, window or run at a moment: plain data for cards and tables.
 
-import { doomOf, keyOf, sizeOf } from "./run.js";
+import { branchIn, doomOf, keyOf, sizeOf } from "./run.js";
 import { atOf, sideOf } from "./read.js";
 import { chosenIn, fateAt } from "./state.js";
 import { quoted } from "./beats.js";
@@ -26,7 +26,7 @@ function proposalFacts(run, branch, position, t, candidate) {
   const index = verdict ? position - verdict.position : -1;
   const arrived = run.arrivals.get(keyOf(branch, position));
   const rows = [
-    [say("fact_draftProbability"), percent(proposal.probability)],
+    [say(branch < 0 ? "fact_headProbability" : "fact_draftProbability"), percent(proposal.probability)],
     [say("fact_targetProbability"), percent(judgedProbability(verdict, position, candidate))],
     [say("fact_fate"), say(`fate_${fateAt(run, branch, position, t, candidate)}`)],
     [say("fact_drafted"), span(proposal.start, proposal.end)],
@@ -37,7 +37,7 @@ function proposalFacts(run, branch, position, t, candidate) {
     title: say("card_proposal", { text: quoted(proposal.text), position }),
     rows: rows.filter(([, value]) => value),
     more: [
-      [say("fact_branch"), String(branch)],
+      [say("fact_branch"), branch < 0 ? "" : String(branch)],
       [say("fact_candidate"), candidate ? String(candidate) : ""],
       [say("fact_head"), typeof proposal.head === "number" ? String(proposal.head) : ""],
       [say("fact_token"), String(proposal.token)],
@@ -60,7 +60,7 @@ function commitFacts(run, position, t) {
   const { verdict } = commit;
   const index = position - verdict.position;
   const candidate = commit.how === "accepted" ? verdict.path?.[index] : 0;
-  const proposal = run.proposals.get(keyOf(verdict.branch, position, candidate));
+  const proposal = run.proposals.get(keyOf(branchIn(verdict, position), position, candidate));
   const drafted = proposal && proposal.end <= t ? proposal : null;
   return {
     title: say("card_commit", { text: quoted(commit.text), position }),
@@ -92,13 +92,16 @@ function windowFacts(run, position, t) {
   if (!window) return null;
   const verdict = run.verdicts.find((v) => v.position === position && v.start === window.t && v.end <= t);
   const texts = (window.tokens ?? []).map((token, k) =>
-    quoted(run.proposals.get(keyOf(window.branch, position + k))?.text ?? `⟨${token}⟩`),
+    quoted(
+      run.proposals.get(keyOf(branchIn(window, position + k), position + k))?.text ?? `⟨${token}⟩`,
+    ),
   );
   const last = position + Math.max(1, sizeOf(window)) - 1;
   return {
     title: say("card_window", { from: position, to: last, count: sizeOf(window) }),
     rows: [
       [say("fact_proposals"), texts.join(" ")],
+      [say("fact_own"), window.own ? String(window.own) : ""],
       [say("fact_others"), window.others ? String(window.others) : ""],
       [
         say("fact_accepted"),
@@ -117,7 +120,11 @@ function windowFacts(run, position, t) {
 
 function judgingVerdict(run, branch, position, t) {
   return run.verdicts.find(
-    (v) => v.end <= t && v.branch === branch && position >= v.position && position < v.position + v.proposals,
+    (v) =>
+      v.end <= t &&
+      position >= v.position &&
+      position < v.position + v.proposals &&
+      branchIn(v, position) === branch,
   );
 }
 
@@ -207,10 +214,11 @@ function details(run, event) {
   const text = (branch, p) => quoted(run.proposals.get(keyOf(branch, p))?.text ?? "");
   switch (event.kind) {
     case "proposed":
-      return say("row_proposed", {
+      return say(event.branch < 0 ? "row_headProposed" : "row_proposed", {
         text: quoted(event.text || `⟨${event.token}⟩`),
         position,
         branch: event.branch,
+        head: event.head,
       });
     case "received":
       return say(event.side === "target" ? "row_arrived" : "row_heard", {

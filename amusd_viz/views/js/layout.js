@@ -83,6 +83,7 @@ function writesInOrder(runs) {
   const writes = [];
   runs.forEach((run, index) => {
     for (const p of run.proposed) writes.push([p.end, index, false, p.position, p.text, 0]);
+    for (const p of run.heads) writes.push([p.end, index, false, p.position, p.text, 0]);
     for (const p of run.candidates) writes.push([p.end, index, false, p.position, p.text, TREE_INSET]);
     for (const c of run.commits) writes.push([c.at, index, true, c.position, c.text, 0]);
   });

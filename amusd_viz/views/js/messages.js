@@ -4,7 +4,7 @@ import { LANE } from "./bars.js";
 import { timeX } from "./layout.js";
 import { shown, widthOf } from "./measure.js";
 import { label, line, mark, node, path, round } from "./nodes.js";
-import { lastNotAfter } from "./run.js";
+import { branchIn, lastNotAfter } from "./run.js";
 import { say } from "./sentences.js";
 
 const HALO = { stroke: "$paper", "stroke-width": 3, "paint-order": "stroke" };
@@ -20,7 +20,8 @@ export function drawVerdictMarks({ moment, run, state, targetY }) {
     const x = timeX(layout, page, verdict.end);
     const y = targetY + (LANE / 2) * s;
     const newest = verdict === state.verdict;
-    const fatal = verdict.extra === "correction" || verdict === state.death?.verdict;
+    const judgedLast = branchIn(verdict, verdict.position + verdict.accepted);
+    const fatal = (verdict.extra === "correction" && judgedLast >= 0) || verdict === state.death?.verdict;
     nodes.push(...verdictMark(`v${i}`, x, y, s, verdict, { fatal, newest }));
   }
   return nodes;

@@ -65,7 +65,9 @@ export function atOf(event) {
   return event.end ?? event.t ?? 0;
 }
 
+// Proposals of a branch below 0 are of heads on the target's side, that step in for the draft.
 export function sideOf(event) {
+  if (event.kind === "proposed" && event.branch < 0) return "target";
   if (SIDED.has(event.kind)) return event.side;
   return DRAFT_KINDS.has(event.kind) ? "draft" : "target";
 }

@@ -4,6 +4,7 @@ import { CHIP, chip } from "./chips.js";
 import { columnX } from "./layout.js";
 import { fitted, fittedEnd, shown, widthOf } from "./measure.js";
 import { group, label, line, mark, node, path, round } from "./nodes.js";
+import { drawHeads, headsHeight, headsTop } from "./heads.js";
 import { keyOf, sizeOf } from "./run.js";
 import { say, sayMany } from "./sentences.js";
 import { believedAt } from "./state.js";
@@ -12,7 +13,7 @@ import { drawTree, treeHeight } from "./tree.js";
 const SIGN = 9.5; // radius of the unequal sign
 
 export function blockHeight(run, { rhythm, s }) {
-  return (run.hasDraft ? rhythm.block + treeHeight(run) : rhythm.targetTop + CHIP + 18) * s;
+  return (run.hasDraft ? rhythm.block + treeHeight(run) + headsHeight(run) : rhythm.targetTop + CHIP + 18) * s;
 }
 
 // -> {nodes, mismatch}: the drawing, and where the two rows disagree (null if they do not).
@@ -33,7 +34,9 @@ export function drawBlock(moment, place, y) {
   };
   area.shownTo = lastColumn(area);
   const nodes = [drawLabels(area), drawEarlier(area), drawRuler(area), drawTargetRow(area)];
-  if (run.hasDraft) nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area), drawTree(area));
+  if (run.hasDraft) {
+    nodes.push(drawDraftRow(area), drawWindow(area), drawGraveyard(area), drawHeads(area), drawTree(area));
+  }
   const mismatch = drawMismatch(area);
   nodes.push(mismatch.nodes);
   return { nodes: group(`block${place}`, nodes), mismatch: mismatch.at };
@@ -205,22 +208,34 @@ function drawWindow(area) {
   const judged = !judging && state.verdict && state.verdict.proposals ? state.verdict : null;
   const count = judging ? sizeOf(judging) : judged ? judged.proposals : 0;
   if (!count || state.finished) return group("window", []);
-  const position = (judging ?? judged).position;
-  const span = columnsSpan(area, position, position + count);
-  if (!span) return group("window", []);
-  const top = y + (rhythm.draftTop - 7) * s;
-  const d = `M${round(span.x)} ${round(top + 5 * s)} V${round(top)} H${round(span.x + span.width)} V${round(top + 5 * s)}`;
+  const { position, own = 0 } = judging ?? judged;
+  const middle = position + count - own;
+  // The last bracket has the word: the draft's own, or that of the heads' row where they stepped in.
+  const parts = [
+    [position, middle, y + (rhythm.draftTop - 7) * s],
+    [middle, position + count, y + (headsTop(rhythm) - 7) * s],
+  ]
+    .map(([from, to, top]) => ({ span: columnsSpan(area, from, to), top }))
+    .filter(({ span }) => span);
+  if (!parts.length) return group("window", []);
+  const { span, top } = parts.at(-1);
   const colour = judging ? "$targetEdge" : "$faint";
   const size = 11.5 * s;
-  const x = Math.max(span.x + span.width, edgeOfSign(area, position + count)) + 6 * s;
+  const x = Math.max(span.x + span.width, own ? 0 : edgeOfSign(area, position + count)) + 6 * s;
   const words = judging
     ? [say("judging")]
     : ["judged", "judgedShort"].map((name) => say(name, { accepted: judged.accepted, count }));
   const text = words.find((each) => x + widthOf(each, size) <= layout.width) ?? "";
+  const stroke = { stroke: colour, "stroke-width": round((judging ? 2 : 1.25) * s) };
   return group("window", [
-    path("bracket", d, { stroke: colour, "stroke-width": round((judging ? 2 : 1.25) * s) }),
+    ...parts.map((part, i) => path(i ? "bracket2" : "bracket", bracketOver(part, s), stroke)),
     label("bracketWord", x, top + 1 * s, size, text, { fill: judging ? "$targetEdge" : "$muted" }),
   ]);
+}
+
+function bracketOver({ span, top }, s) {
+  const down = round(top + 5 * s);
+  return `M${round(span.x)} ${down} V${round(top)} H${round(span.x + span.width)} V${down}`;
 }
 
 // Right edge of the unequal sign where it stands behind a window of which all was accepted.

@@ -78,6 +78,7 @@ function emptyRun(trace, number) {
     proposals: new Map(),
     proposed: [], // the main chain
     candidates: [], // the others of trees
+    heads: [], // those of heads that step in for the draft
     breadth: 0, // most of them at one position
     writes: [], // per position: Steps of what the draft believes there
     length: new Steps(0),
@@ -104,6 +105,10 @@ const TAKE = {
     if (event.open) return;
     const proposal = event.text ? event : { ...event, text: textOf("", event.token) };
     run.proposals.set(keyOf(event.branch, event.position, event.candidate), proposal);
+    if (event.branch < 0) {
+      run.heads.push(proposal);
+      return;
+    }
     if (event.candidate) {
       run.candidates.push(proposal);
       run.breadth = Math.max(run.breadth, event.candidate);
@@ -168,6 +173,13 @@ function textOf(text, token) {
   return text || `⟨${token}⟩`;
 }
 
+// The branch of what a window, or its verdict, holds at a position: the last ones may be the heads'.
+export function branchIn(window, position) {
+  const size = window.proposals ?? sizeOf(window);
+  const drafted = size - (window.own ?? 0);
+  return window.own && position - window.position >= drafted ? window.chain : window.branch;
+}
+
 // How many proposals a verification looks at.
 export function sizeOf(window) {
   return window.tokens?.length ?? 0;
@@ -208,7 +220,8 @@ function lookForDeath(run, verdict) {
 }
 
 function die(run, branch, position, since, verdict) {
-  const cause = run.commits[position].how;
+  const { how } = run.commits[position];
+  const cause = how === "correction" && branchIn(verdict, position) >= 0 ? how : "contradicted";
   const death = { run: run.number, branch, position, since, verdict, cause, heard: null };
   run.deaths.push(since, death);
   run.deathOf.set(branch, death);

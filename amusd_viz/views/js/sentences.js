@@ -4,6 +4,7 @@ const SENTENCES = {
   method_amusd: "AMUSD",
   method_synchronous: "synchronous",
   method_autoregressive: "autoregressive",
+  "method_amusd+speculator": "AMUSD + speculator",
   measured: "MEASURED",
   simulated: "SIMULATED",
 
@@ -15,6 +16,10 @@ const SENTENCES = {
   windowTaken_many: "{run}: the target begins to judge {count} proposals, {tokens}.",
   windowTaken_tree:
     "{run}: the target begins to judge a tree: {tokens}, and {others} further candidates, all in one pass.",
+  windowTaken_own:
+    "{run}: the draft has sent nothing to judge. The speculator's heads step in, and the target begins to judge theirs, {tokens}.",
+  windowTaken_mixed:
+    "{run}: the speculator's heads go on where the draft's proposals end, with {own}; the target begins to judge {tokens}.",
   windowTaken_none: "{run}: the target takes a step of its own, without proposals.",
   rejectedDead:
     "{run}: the target rejected {rejected} and committed {committed}. The draft does not know yet; it still works on a dead branch.",
@@ -96,6 +101,7 @@ const SENTENCES = {
   time: "ms",
   ahead: "+{count} more",
   candidates: "candidates",
+  heads: "heads",
 
   // the key
   key: "key",
@@ -112,7 +118,7 @@ const SENTENCES = {
   fate_rejected: "rejected: the target chose another token",
   fate_after_mismatch: "after the mismatch: it stood behind the rejected token",
   fate_never_judged: "never judged: its branch died first",
-  fate_contradicted: "contradicted: the bonus token committed here was another",
+  fate_contradicted: "contradicted: the token that the target committed here was another",
   fate_too_late: "too late: it arrived after its branch was dead",
   fate_overtaken: "overtaken: the target had committed the same token already",
   fate_unfinished: "unfinished: the run ended first",
@@ -125,6 +131,8 @@ const SENTENCES = {
   card_commit: "{text}, committed at position {position}",
   card_window: "Verification of positions {from}–{to}",
   fact_draftProbability: "draft",
+  fact_headProbability: "head",
+  fact_own: "of which the heads'",
   fact_targetProbability: "target",
   fact_fate: "fate",
   fact_drafted: "drafted",
@@ -184,6 +192,7 @@ const SENTENCES = {
   kind_finished: "finished",
   kind_failed: "failed",
   row_proposed: "{text} at {position}, branch {branch}",
+  row_headProposed: "{text} at {position}, head {head}",
   row_arrived: "a proposal for {position}, branch {branch}",
   row_heard: "a commit of {count} from {position} on",
   row_dropped: "{text} at {position}: {fate}",

@@ -1,7 +1,7 @@
 // What is true at a moment: a function of the run and the time, and of nothing else.
 // Nothing later than the time is looked at, except the beginning of work that is in progress.
 
-import { doomOf, keyOf, lastNotAfter, sizeOf } from "./run.js";
+import { branchIn, doomOf, keyOf, lastNotAfter, sizeOf } from "./run.js";
 
 // -> plain data about one run at `t` (ns).
 export function stateAt(run, t) {
@@ -40,7 +40,7 @@ export function believedAt(run, position, t) {
 // The fate of a proposal as known at t.
 export function fateAt(run, branch, position, t, candidate = 0) {
   const commit = run.commits[position];
-  const accepted = commit?.how === "accepted" && commit.verdict.branch === branch;
+  const accepted = commit?.how === "accepted" && branchIn(commit.verdict, position) === branch;
   if (accepted && commit.at <= t && chosenIn(commit.verdict, position, candidate)) return "accepted";
   const drop = run.drops.get(keyOf(branch, position, candidate));
   const over = run.finished && run.finished.t <= t;
@@ -50,9 +50,9 @@ export function fateAt(run, branch, position, t, candidate = 0) {
   const { window } = stateAt(run, t);
   const inWindow =
     window &&
-    window.branch === branch &&
     position >= window.position &&
-    position < window.position + sizeOf(window);
+    position < window.position + sizeOf(window) &&
+    branchIn(window, position) === branch;
   return inWindow ? "window" : "pending";
 }
 
@@ -77,6 +77,17 @@ export function candidatesAt(run, state, t) {
   if (next.length || !state.verdict?.proposals) return { window: null, judged: false, candidates: next };
   const { branch, position, proposals } = state.verdict;
   return { window: state.verdict, judged: true, candidates: of(branch, position, position + proposals) };
+}
+
+// What the heads that step in for the draft proposed last, as known at t: for the next window, in the
+// window being judged, or in the one just judged. -> {window, judged, proposals}
+export function headsAt(run, state, t) {
+  const chain = run.heads.findLast((each) => each.end <= t)?.branch;
+  const proposals = run.heads.filter((each) => each.branch === chain && each.end <= t);
+  const holds = (window) => Boolean(window?.own) && window.chain === chain;
+  if (holds(state.window)) return { window: state.window, judged: false, proposals };
+  if (holds(state.verdict)) return { window: state.verdict, judged: true, proposals };
+  return { window: null, judged: false, proposals: proposals.filter((p) => p.position >= state.committed) };
 }
 
 // What a device is doing at t: the span around t, without its outcome; null if nothing is recorded.
