@@ -47,7 +47,8 @@ def main() -> None:
 def decode(
     prompt: Annotated[str, typer.Argument(help="What to answer or continue; '-' reads stdin.")],
     method: Annotated[
-        str, typer.Option(help="autoregressive, synchronous, speculator or amusd.")
+        str,
+        typer.Option(help="autoregressive, synchronous, speculator, amusd or amusd+speculator."),
     ] = "amusd",
     max_new_tokens: Annotated[int, typer.Option(help="Length limit of the output (tokens).")] = 64,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,

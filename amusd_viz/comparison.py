@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from amusd_viz.views.playground import Playground
     from amusd_viz.views.theater import Theater
 
-METHODS = tuple(method for method in words.METHODS if method != "speculator")
-"""The ways of decoding that need no more than two models, from the plainest on."""
+METHODS = tuple(words.METHODS)
+"""The ways of decoding, from the plainest on; those with a speculator need a target that has one."""
+MOST = 3
+"""Runs that fit into one theater."""
 
 
 class Comparison:
@@ -135,7 +137,8 @@ def decode(
 
     Args:
         prompt: what to continue or, with a chat model, to answer.
-        method: ``autoregressive``, ``synchronous`` or ``amusd``.
+        method: ``autoregressive``, ``synchronous``, ``speculator``, ``amusd`` or
+            ``amusd+speculator``.
         session: a warm session; otherwise one is opened and closed.
         settings: of the session (``pair`` or ``draft`` and ``target``, ``draft_device``,
             ``target_device``, ``dtype``, ``rows``) and of ``Session.decode``
@@ -187,7 +190,7 @@ def _check_methods(methods: Sequence[str]) -> None:
     for method in methods:
         if method not in METHODS:
             raise SettingError(f"unknown method {method!r}; there are: {', '.join(METHODS)}")
-    if len(methods) > len(METHODS):
+    if len(methods) > MOST:
         raise SettingError(f"{len(methods)} methods were given; a comparison has at most three")
 
 
@@ -223,10 +226,11 @@ _newest: InTurn | None = None
 
 
 def _recorded(methods: Sequence[str]) -> list[Trace]:
-    """Recordings of these methods, for where they cannot run."""
-    from amusd_viz.paths import recording
+    """Recordings of these methods, as far as there are any, for where they cannot run."""
+    from amusd_viz.paths import recording, recordings
 
-    return [recording(f"sky-{method}") for method in methods]
+    names = [f"sky-{method}" for method in methods]
+    return [recording(name) for name in names if name in recordings()]
 
 
 def playground(prompt: str = "Why is the sky blue?") -> Playground:

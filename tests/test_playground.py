@@ -13,7 +13,7 @@ from live_source import Replayed
 from amusd_viz import recording
 from amusd_viz.errors import MissingExtraError
 from amusd_viz.trace import Trace
-from amusd_viz.views.playground import METHODS, POLICIES, SAYS, Playground
+from amusd_viz.views.playground import CHOSEN, METHODS, POLICIES, SAYS, Playground
 
 
 class Recorded:
@@ -118,6 +118,15 @@ def test_no_method_is_a_sentence() -> None:
     playground.run()
     assert "at least one method" in status(playground)
     assert repr(playground) == "Playground()"
+
+
+def test_more_methods_than_a_theater_shows_is_a_sentence() -> None:
+    playground = Playground(lambda pair: Recorded())
+    assert [name for name, box in playground.methods.items() if box.value] == list(CHOSEN)
+    for name in METHODS:
+        playground.methods[name].value = True
+    playground.run()
+    assert "at most 3 methods" in status(playground)
 
 
 def test_a_session_is_kept_and_changed_with_the_pair(recorded: tuple[Trace, ...]) -> None:

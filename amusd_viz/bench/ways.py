@@ -61,10 +61,14 @@ WAYS = {
         Way("synchronous-all", Place.TURNS_ALL, "synchronous", {"lookahead": 1}, tuned=True),
         Way("assisted", Place.TRANSFORMERS),
         Way("speculator", Place.PAIR, "speculator"),
+        Way("speculator-tree", Place.PAIR, "speculator", {"candidates": 5}),
         Way("amusd", Place.PAIR, "amusd"),
+        Way("amusd+speculator", Place.PAIR, "amusd+speculator"),
     )
 }
-DEFAULT = tuple(WAYS)
+OF_SPECULATORS = ("speculator", "speculator-tree", "amusd+speculator")
+"""Ways that need a target with a speculator."""
+DEFAULT = tuple(name for name in WAYS if name != "speculator-tree")
 
 ON_ALL_CORES = {Place.ALONE_ALL, Place.TURNS_ALL}
 """Places that only make sense where devices are cores of one processor."""
@@ -74,9 +78,9 @@ def parse_ways(names: Sequence[str], policy: str) -> list[Way]:
     """The ways of some names, each once, in their order.
 
     Args:
-        names: of :data:`WAYS`; ``amusd:POLICY`` for AMUSD under a policy of its own, such as
-            ``amusd:fixed(1)``; or another method of the engine.
-        policy: of plain ``amusd``.
+        names: of :data:`WAYS`; ``METHOD:POLICY`` for AMUSD or a method with a speculator under a
+            policy of its own, such as ``amusd:fixed(1)``; or another method of the engine.
+        policy: of plain ``amusd`` and ``amusd+speculator``.
 
     Raises:
         SettingError: an unknown name, or one given twice.
@@ -89,9 +93,12 @@ def parse_ways(names: Sequence[str], policy: str) -> list[Way]:
 
 
 def _way(name: str, policy: str) -> Way:
-    method, _, own_policy = name.partition(":")
-    if method == "amusd" and (own_policy or ":" not in name):
-        return Way(name, Place.PAIR, "amusd", {"policy": own_policy or policy})
+    plain, _, own_policy = name.partition(":")
+    way = WAYS.get(plain)
+    if way and way.method.startswith("amusd") and (own_policy or ":" not in name):
+        return replace(way, name=name, settings=way.settings | {"policy": own_policy or policy})
+    if way and plain in OF_SPECULATORS and own_policy:
+        return replace(way, name=name, settings=way.settings | {"policy": own_policy})
     if name in WAYS:
         return WAYS[name]
     if name in words.METHODS:

@@ -18,13 +18,17 @@ from amusd_viz.source import EventSource
 from amusd_viz.trace import Trace
 from amusd_viz.views.copyable import Copyable
 from amusd_viz.views.in_turn import InTurn
-from amusd_viz.views.theater import Theater
+from amusd_viz.views.theater import MOST_RUNS, Theater
 
 METHODS = {
     "autoregressive": "the target alone, one token a pass",
     "synchronous": "draft and target take turns",
+    "speculator": "heads on the target's own state draft",
     "amusd": "both run all the time",
+    "amusd+speculator": "heads step in for the draft",
 }
+CHOSEN = ("synchronous", "amusd")
+"""The methods that are chosen at first."""
 POLICIES = {
     "paper": "the target waits for two proposals",
     "eager": "the target never waits for the draft",
@@ -41,7 +45,7 @@ SAYS: dict[str, str | Mapping[str, str]] = {
     "prompt": "what the models answer",
     "pair": PAIRS,
     "policy": {name: f"AMUSD: {says}" for name, says in POLICIES.items()},
-    "lookahead": "synchronous: proposals a round",
+    "lookahead": "synchronous, speculator: proposals a round",
     "temperature": "0: the likeliest token; above: sampling",
     "seed": "same seed, same text, by any method",
     "max_new_tokens": "longest output",
@@ -124,7 +128,7 @@ class Playground(w.VBox):
         self.max_new_tokens = w.IntSlider(48, 8, 256, 8, **_look("max_new_tokens"))
         self.methods = {
             name: w.Checkbox(
-                name != "autoregressive",
+                name in CHOSEN,
                 description=f"{name}: {says}",
                 indent=False,
                 layout=_METHOD,
@@ -185,6 +189,9 @@ class Playground(w.VBox):
             return
         if not self._chosen:
             self._say("Choose at least one method.")
+            return
+        if len(self._chosen) > MOST_RUNS:
+            self._say(f"Choose at most {MOST_RUNS} methods; a theater shows no more.")
             return
         self.run_button.disabled, self.stop_button.disabled = True, False
         pair = self.pair.value
