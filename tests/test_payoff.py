@@ -39,6 +39,14 @@ def test_it_begins_with_drafting_and_compares_with_a_plain_step() -> None:
     assert payoff.worth_drafting()
 
 
+def test_more_rounds_may_be_asked_for() -> None:
+    payoff, modes = Payoff(trial=5, look=3), []
+    for _ in range(16):
+        modes.append(payoff.worth_drafting())
+        payoff.passed(tokens=2, ns=100, proposals=int(modes[-1]))
+    assert modes == [True] * 5 + [False] * 3 + [True] * 8
+
+
 def test_pauses_grow_and_end() -> None:
     payoff, pauses, pause = Payoff(), [], 0
     while len(pauses) < 8:

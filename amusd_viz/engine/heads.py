@@ -58,12 +58,15 @@ class Heads:
             nodes: most proposals.
             depth: most of them in a row.
         """
+        shape = self.shape
+        if shape.candidates == 1:
+            shape = Shape.chain(min(shape.heads, len(given) + depth))
         prefix = [*self.order.prompt_ids, *committed, *given]
         drafted = draft(
             self.speculator,
             self.state,
             committed[-1],
-            self.shape,
+            shape,
             given=given,
             scores=sampling_scores(self.chooser, self.speculator, len(committed), prefix),
             clock=self.recorder.now,

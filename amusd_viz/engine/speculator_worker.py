@@ -18,6 +18,7 @@ from amusd_viz.models.drafting import Drafted
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import DraftSide, Tree, Verdict, Window
+from amusd_viz.protocol.adaptive_chain import AdaptiveChain
 from amusd_viz.protocol.payoff import Payoff
 
 
@@ -46,8 +47,12 @@ class SpeculatorRun(TargetRun):
             end_tokens=order.end_tokens,
             run_ahead=settings.run_ahead_policy(),
         )
-        self.payoff = Payoff() if settings.policy == "adaptive" else None
-        """Says when drafting is left out; ``None`` never leaves it out."""
+        adaptive = settings.policy == "adaptive"
+        chain = settings.candidates == 1
+        self.length = AdaptiveChain(self.heads.shape.heads) if adaptive and chain else None
+        """Says how long the next chain is; ``None`` for as long as may be."""
+        self.payoff = Payoff() if adaptive and not chain else None
+        """Says when a tree is left out; ``None`` never leaves it out."""
 
     def _commit(self, verdict: Verdict) -> None:
         t = self.recorder.now()
@@ -57,22 +62,33 @@ class SpeculatorRun(TargetRun):
             self._heard = stamp.commit_heard(t, commit, adoption, self.draft, branch)
 
     def _verify(self) -> None:
-        begun, committed = self.recorder.now(), len(self.side.committed)
-        drafts = self.payoff is None or self.payoff.worth_drafting()
-        tree = self._draft().tree if drafts else Tree((), ())
+        begun = self.recorder.now()
+        depth = self._depth()
+        tree = self._draft(depth).tree if depth else Tree((), ())
         start = self.recorder.now()
         self._delay()
         window = self.side.take_tree(self.draft.branch, tree)
         if window.tokens:
             self.recorder.add(stamp.tree_received(start, window))
         self.recorder.add(stamp.verify_started(start, window))
-        self._settle(start, window, self._logits(window))
-        if self.payoff:
-            self.payoff.passed(
-                tokens=len(self.side.committed) - committed,
-                ns=self.recorder.now() - begun,
-                proposals=len(tree),
+        verdict = self._settle(start, window, self._logits(window))
+        end = self.recorder.now()
+        if self.length:
+            self.length.passed(
+                heads=len(tree),
+                accepted=verdict.accepted,
+                drafting=start - begun,
+                verifying=end - start,
             )
+        if self.payoff:
+            self.payoff.passed(tokens=len(verdict.tokens), ns=end - begun, proposals=len(tree))
+
+    def _depth(self) -> int:
+        """How many proposals in a row are to be drafted now; 0 for a plain step."""
+        if self.payoff and not self.payoff.worth_drafting():
+            return 0
+        wanted = self.length.length() if self.length else self.heads.shape.heads
+        return min(wanted, self.side.room)
 
     def _logits(self, window: Window) -> torch.Tensor:
         prefix = [*self.order.prompt_ids, *self.side.committed]
@@ -89,12 +105,12 @@ class SpeculatorRun(TargetRun):
         self.heads.remember(self.lm, len(logits), window, verdict)
         return verdict
 
-    def _draft(self) -> Drafted:
-        """Drafts what fits, tells the draft's side and records every proposal."""
+    def _draft(self, depth: int) -> Drafted:
+        """Drafts what fits, ``depth`` in a row, tells the draft's side and records every proposal."""
         start = self.recorder.now()
         committed = self.side.committed
         assert self.lm.rows is not None
-        drafted = self.heads.propose(committed, nodes=self.lm.rows - 1, depth=self.side.room)
+        drafted = self.heads.propose(committed, nodes=self.lm.rows - 1, depth=depth)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
         self.recorder.extend(proposals(drafted, start, self.draft.branch, len(committed)))

@@ -16,6 +16,10 @@ from amusd_viz.engine.target_worker import TargetRun
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import Verdict, Window
+from amusd_viz.protocol.payoff import Payoff
+
+TRIAL = 24
+"""Passes with heads in reserve, and as many without, before both ways are compared."""
 
 
 class SteppingInRun(TargetRun):
@@ -36,6 +40,11 @@ class SteppingInRun(TargetRun):
     ) -> None:
         super().__init__(lm, order, birth, recorder)
         self.heads = Heads(speculator, order, self.chooser, recorder)
+        adaptive = order.settings.policy == "adaptive"
+        self.payoff = Payoff(TRIAL, TRIAL) if adaptive else None
+        """Says when the heads keep silent, as in plain AMUSD; ``None`` always lets them speak."""
+        self._judged_at = 0
+        """When the last verdict was reached (ns)."""
 
     def _wait(self) -> None:
         if self._room_for_heads():
@@ -51,6 +60,8 @@ class SteppingInRun(TargetRun):
 
     def _room_for_heads(self) -> int:
         """How many heads have something to propose now; 0 where the draft's proposals are enough."""
+        if self.payoff and not self.payoff.worth_drafting():
+            return 0
         unheard = self.heads.shape.heads - len(self.side.pending)
         return max(0, min(unheard, self.side.lacks()))
 
@@ -68,5 +79,14 @@ class SteppingInRun(TargetRun):
 
     def _settle(self, start: int, window: Window, logits: torch.Tensor) -> Verdict:
         verdict = super()._settle(start, window, logits)
+        end = self.recorder.now()
+        if self.payoff and window.position:
+            # Of a pass and the wait before it: with heads in reserve, whether they spoke or not.
+            self.payoff.passed(
+                tokens=len(verdict.tokens),
+                ns=end - self._judged_at,
+                proposals=int(self.payoff.worth_drafting()),
+            )
+        self._judged_at = end
         self.heads.remember(self.lm, len(logits), window, verdict)
         return verdict

@@ -1,4 +1,4 @@
-"""Whether drafting pays: rounds with proposals against plain steps, by what both were seen to cost.
+"""Whether drafting pays: rounds with it against rounds without, by what both were seen to cost.
 
 For a drafter inside the target's process, which may simply be left unasked. Times are given, so that
 this is as pure as the rest.
@@ -15,9 +15,16 @@ FIRST_PAUSE, LONGEST_PAUSE = 16, 256
 
 
 class Payoff:
-    """Answers :meth:`worth_drafting` before every pass, and is told what the pass came to."""
+    """Answers :meth:`worth_drafting` before every pass, and is told what the pass came to.
 
-    def __init__(self) -> None:
+    Args:
+        trial: rounds after which drafting is judged.
+        look: rounds without it that are seen first; more where they differ much.
+    """
+
+    def __init__(self, trial: int = TRIAL, look: int = 1) -> None:
+        self._trial = trial
+        self._look = look
         self._drafted = _Speed()
         self._plain = _Speed()
         self._rounds = 0
@@ -27,7 +34,7 @@ class Payoff:
     def worth_drafting(self) -> bool:
         """Whether the next pass should have proposals.
 
-        One plain step comes after the first trial: without it nothing could be compared.
+        A look at plain steps comes after the first trial: without it nothing could be compared.
         """
         return self._pause == 0
 
@@ -36,7 +43,7 @@ class Payoff:
         if proposals:
             self._drafted.note(tokens, ns)
             self._rounds += 1
-            if self._rounds >= TRIAL:
+            if self._rounds >= self._trial:
                 self._judge()
         else:
             self._plain.note(tokens, ns)
@@ -47,7 +54,7 @@ class Payoff:
 
     def _judge(self) -> None:
         if not self._plain.known:
-            self._pause = 1
+            self._pause = self._look
         elif self._drafted.rate < self._plain.rate:
             self._pause, self._next_pause = (
                 self._next_pause,
