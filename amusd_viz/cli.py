@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amusd_viz.cli_bench import bench
+from amusd_viz.cli_equality import equality
 from amusd_viz.cli_output import check_writable
 from amusd_viz.cli_simulate import calibrate, simulate
 from amusd_viz.errors import AmusdVizError
@@ -239,6 +240,7 @@ def doctor() -> None:
 
 
 app.command()(bench)
+app.command()(equality)
 app.command()(simulate)
 app.command()(calibrate)
 

@@ -464,6 +464,18 @@ def test_bench_refuses_nonsense_before_models_are_loaded(run):
     assert run("bench", "--prompts", "a", "--dataset", "b")[0] == 2
 
 
+def test_equality_refuses_nonsense_before_models_are_loaded(run):
+    for wrong in (
+        ("--methods", "magic"),
+        ("--methods", "autoregressive"),
+        ("--temperatures", "warm"),
+        ("--limit", "0"),
+    ):
+        code, out, err = run("equality", *wrong)
+        assert (code, out) == (1, ""), wrong
+        assert is_one_sentence(err)
+
+
 def test_check_can_say_where_the_time_went(run):
     code, out, _ = run("check", assets("traces", "sky-amusd.jsonl"), "--profile")
     assert code == 0

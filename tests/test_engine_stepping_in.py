@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,9 @@ pytest.importorskip("torch")
 from tiny_session import finished, tiny_session
 
 from amusd_viz import events as ev
+from amusd_viz.bench.equality import compare_outputs
+from amusd_viz.bench.prompts import Prompt
+from amusd_viz.bench.ways import parse_ways
 from amusd_viz.engine import Session
 from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.metrics import measure
@@ -193,3 +197,30 @@ def test_heads_that_cannot_be_loaded_are_named(tiny: Session, tmp_path: Path) ->
 def test_what_cannot_be_asked_for(tiny: Session) -> None:
     with pytest.raises(SettingError, match="candidates is 3, but beside a draft"):
         tiny.decode("w1", METHOD, candidates=3)
+
+
+def test_the_matrix_of_outputs_finds_them_equal_and_says_where_they_are_not(
+    tiny: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["speculator", "speculator-tree", "amusd", METHOD]
+    prompts = [Prompt((("user", f"w{n} w{n + 9}"),)) for n in range(2)]
+    samplings = {"greedy": {}, "T 0.8": {"temperature": 0.8, "seed": 3}}
+    how = {"max_new_tokens": 20}
+    *_, found = compare_outputs(tiny, parse_ways(names, "paper"), prompts, samplings, **how)
+    assert found.identical
+    assert found.same == {name: {"greedy": 2, "T 0.8": 2} for name in names}
+    assert found.tokens["amusd"]["greedy"] == 40
+    real = tiny.decode
+
+    def other_seed(prompt: str, method: str, **settings: Any) -> Any:
+        if method == "amusd" and settings.get("temperature"):
+            settings["seed"] = 4
+        return real(prompt, method, **settings)
+
+    monkeypatch.setattr(tiny, "decode", other_seed)
+    *_, found = compare_outputs(tiny, parse_ways(["amusd"], "paper"), prompts, samplings, **how)
+    assert found.same["amusd"]["greedy"] == 2
+    assert {d.sampling for d in found.divergences} == {"T 0.8"}
+    assert all(0 <= d.margin <= 1 for d in found.divergences)
+    with pytest.raises(SettingError, match="another shape"):
+        next(compare_outputs(tiny, parse_ways(["autoregressive"], ""), prompts, samplings))
