@@ -43,7 +43,7 @@ def _after(now: Progress, event: ev.Event | ev.Unknown) -> Progress:
     match event:
         case ev.Verified():
             return now._replace(t=event.at, committed=event.position + len(event.committed))
-        case ev.Proposed():
+        case ev.Proposed(side=ev.Side.DRAFT):
             return now._replace(t=event.at, believed=event.position + 1)
         case ev.Received(side=ev.Side.DRAFT):
             return now._replace(t=event.at, known=event.position + event.count)

@@ -17,7 +17,7 @@ def small_run(
     tokens: int = 30,
     prompt: str = "",
 ) -> Trace:
-    """Token ids are 0 to 11; ``words`` gives some of them a text."""
+    """Token ids are 0 to 11; ``words`` gives some of them a text. Heads are wrong at every third."""
     target = [i * 7 % 11 for i in range(tokens + 20)]
     draft = [t if i % 4 else t + 1 for i, t in enumerate(target)]
     timing = Timing(
@@ -27,7 +27,9 @@ def small_run(
         latency_to_draft=MS // 10,
         target_prefill=12 * MS,
         draft_prefill=4 * MS,
+        head=MS,
     )
-    text = Text(target, draft, words or {})
+    heads = [t if i % 3 else t + 1 for i, t in enumerate(target)]
+    text = Text(target, draft, words or {}, heads=heads)
     trace = simulate(text, timing, method=method, max_new_tokens=tokens)
     return Trace(msgspec.structs.replace(trace.header, prompt=prompt), trace.events)

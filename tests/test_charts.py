@@ -20,6 +20,7 @@ HOSTILE = '<a href="javascript:x">&$x$%{y}\u202e'
 ALL = [
     charts.device_timeline,
     charts.tokens_over_time,
+    charts.acceptance_by_head,
     charts.acceptance_by_position,
     charts.window_sizes,
     charts.time_by_cause,
@@ -89,6 +90,24 @@ def test_lines_go_through_every_true_commit(traces):
         assert line.y[-1] == len(trace.tokens)
         assert line.x[1:] == tuple(v.end / MS for v in trace.of(ev.Verified))
     assert len({line.line.dash for line in charts.tokens_over_time(*traces).data}) == 3
+
+
+def test_acceptance_by_head_is_of_heads_only(traces):
+    trace = small_run("amusd+speculator")
+    *without, bars = charts.acceptance_by_head(*traces, trace).data
+    assert not any(len(each.x) for each in without)
+    heads = measure(trace).heads
+    assert list(bars.x) == list(heads)
+    assert bars.text[0] == str(heads[0].judged)
+    assert bars.y[0] == pytest.approx(100 * heads[0].accepted / heads[0].judged)
+
+
+def test_heads_work_in_the_targets_lane():
+    trace = small_run("amusd+speculator")
+    statuses = {bar.name for bar in charts.device_timeline(trace).data}
+    assert any(name.startswith("a head steps in: ") for name in statuses)
+    causes = {bar.name for bar in charts.time_by_cause(trace).data}
+    assert "drafting by heads: accepted" in causes
 
 
 def test_acceptance_by_position_counts_what_was_judged(traces):

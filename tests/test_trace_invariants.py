@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 
@@ -273,6 +274,126 @@ BREAKS: dict[str, tuple[Change, str]] = {
         "the last token is none of the header's",
     ),
 }
+
+
+# -- proposals of the target's own side --------------------------------------------------------
+
+
+def lines_with_heads() -> Lines:
+    """A run in which heads step in: alone, behind pending proposals, accepted and rejected."""
+    target = [10 + i for i in range(24)]
+    draft = [token if i % 5 else 9 for i, token in enumerate(target)]
+    heads = [token if i % 3 else 8 for i, token in enumerate(target)]
+    timing = Timing(
+        draft=2 * MS,
+        target=lambda k: (7 + k) * MS,
+        latency_to_target=MS,
+        latency_to_draft=MS,
+        draft_prefill=1_300_000,
+        target_prefill=4 * MS,
+        head=300_000,
+    )
+    trace = simulate(
+        Text(target * 2, draft * 2, heads=heads),
+        timing,
+        method="amusd+speculator",
+        max_new_tokens=24,
+        rows=8,
+        policy="fixed(6)",
+        lookahead=6,
+    )
+    return [json.loads(line) for line in trace.dumps().splitlines()]
+
+
+def own(lines: Lines, nth: int = 0) -> dict:
+    return [line for line in lines if line["kind"] == "proposed" and line["branch"] < 0][nth]
+
+
+def window_with_own(lines: Lines, kind: str) -> dict:
+    return next(line for line in lines if line["kind"] == kind and line.get("own", 0) > 1)
+
+
+def number_of(lines: Lines, line: dict) -> int:
+    return next(i for i, each in enumerate(lines) if each is line) + 1
+
+
+def an_own_token_that_was_not_proposed(lines: Lines) -> int:
+    started = window_with_own(lines, "verify_started")
+    started["tokens"][-1] += 50
+    return number_of(lines, started)
+
+
+def an_own_proposal_that_is_missing(lines: Lines) -> int:
+    started = window_with_own(lines, "verify_started")
+    chain = [x for x in lines if x["kind"] == "proposed" and x["branch"] == started["chain"]]
+    lines.remove(chain[-1])
+    return number_of(lines, started)
+
+
+def a_chain_number_that_skips_one(lines: Lines) -> int:
+    first = own(lines)
+    first["branch"] -= 1
+    return number_of(lines, first)
+
+
+def a_gap_in_a_chain(lines: Lines) -> int:
+    second = next(
+        line
+        for before, line in itertools.pairwise(lines)
+        if line["kind"] == before["kind"] == "proposed" and line["branch"] == before["branch"] < 0
+    )
+    second["position"] += 1
+    return number_of(lines, second)
+
+
+def an_own_proposal_where_it_is_committed(lines: Lines) -> int:
+    last = own(lines, -1)
+    first = next(x for x in lines if x.get("branch") == last["branch"])
+    first["position"] = 0
+    return number_of(lines, first)
+
+
+def own_without_a_chain(lines: Lines) -> int:
+    started = window_with_own(lines, "verify_started")
+    started["chain"] = 0
+    return number_of(lines, started)
+
+
+def a_verdict_on_another_chain(lines: Lines) -> int:
+    verified = window_with_own(lines, "verified")
+    verified["chain"] -= 1
+    return number_of(lines, verified)
+
+
+OWN_BREAKS: dict[str, tuple[Change, str]] = {
+    "judged but never proposed": (an_own_token_that_was_not_proposed, "is judged at position"),
+    "a missing proposal": (an_own_proposal_that_is_missing, "never proposed"),
+    "a chain that skips a number": (a_chain_number_that_skips_one, "follows chain 0"),
+    "a gap": (a_gap_in_a_chain, "leaves a gap in its chain"),
+    "committed already": (an_own_proposal_where_it_is_committed, "but it is committed"),
+    "no chain": (own_without_a_chain, "are the target's own, of chain 0"),
+    "another chain": (a_verdict_on_another_chain, "was judged, but"),
+}
+
+
+def test_the_run_with_heads_is_sound_and_shows_everything() -> None:
+    lines = lines_with_heads()
+    Trace.loads(dumped(lines))
+    windows = [line for line in lines if line["kind"] == "verify_started" and line.get("own")]
+    sizes = {(len(line["tokens"]) > line["own"]) for line in windows}
+    assert sizes == {True, False}
+    fates = {x["fate"] for x in lines if x["kind"] == "dropped" and x["branch"] < 0}
+    assert fates >= {"rejected", "after_mismatch"}
+
+
+@pytest.mark.parametrize("name", OWN_BREAKS)
+def test_a_contradiction_of_the_targets_own_side_is_refused(name: str) -> None:
+    change, sentence = OWN_BREAKS[name]
+    lines = lines_with_heads()
+    line = change(lines)
+    with pytest.raises(BrokenTraceError, match=sentence) as error:
+        Trace.loads(dumped(lines))
+    assert error.value.line == line
 
 
 def test_the_run_to_be_broken_is_sound_and_shows_everything() -> None:

@@ -78,7 +78,8 @@ def _describe(trace: Trace, span: ev.Span) -> tuple[str, str, _Json]:
         case ev.Proposed():
             fate = trace.fates[span.key]
             details = _details(span, "branch", "position", "token", "text", "probability")
-            return f"draft {span.position}", "proposed", details | {"fate": FATES[fate]}
+            name = f"draft {span.position}" if span.head is None else f"head {span.head}"
+            return name, "proposed", details | {"fate": FATES[fate]}
         case ev.Verified():
             positions = range(span.position, span.position + span.proposals)
             name = f"verify {positions[0]}-{positions[-1]}" if positions else "decode one token"

@@ -158,7 +158,8 @@ _IMPORTANCE = (1, 2, 0, 5, 3, 4)
 def _story(trace: Trace, rollback: Rollback, n: int) -> list[int]:
     """Times (ns) of ``n`` stills, fewer if the run ends before."""
     fatal = _fatal_verdict(trace, rollback)
-    anew = [p.end for p in trace.of(ev.Proposed) if p.start >= rollback.heard]
+    drafted = [p for p in trace.of(ev.Proposed) if p.side is ev.Side.DRAFT]
+    anew = [p.end for p in drafted if p.start >= rollback.heard]
     later = [v for v in trace.of(ev.Verified) if v.start >= rollback.since and v is not fatal]
     starts, verdicts = [v.start for v in later], [v.end for v in later]
     judging = fatal.start + 2 * (fatal.end - fatal.start) // 3
@@ -253,7 +254,7 @@ def _fatal_verdict(trace: Trace, rollback: Rollback) -> ev.Verified:
 
 def _draft_step(trace: Trace) -> int:
     """The median time of one proposal (ns)."""
-    lengths = sorted(p.end - p.start for p in trace.of(ev.Proposed))
+    lengths = sorted(p.end - p.start for p in trace.of(ev.Proposed) if p.side is ev.Side.DRAFT)
     return lengths[len(lengths) // 2]
 
 

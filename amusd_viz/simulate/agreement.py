@@ -19,6 +19,8 @@ def agreement_of(trace: Trace) -> list[bool | None]:
     astray: dict[int, int] = {}
     for proposal in trace.of(ev.Proposed):
         branch, position = proposal.branch, proposal.position
+        if proposal.side is ev.Side.TARGET:
+            continue  # A head that stepped in; what it says is no agreement of the draft's.
         if position >= len(tokens) or position > astray.get(branch, position):
             continue
         agrees[position] = proposal.token == tokens[position]

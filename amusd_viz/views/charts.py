@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = [
+    "acceptance_by_head",
     "acceptance_by_position",
     "busy_share",
     "device_timeline",
@@ -143,6 +144,38 @@ def acceptance_by_position(*traces: Trace, theme: Theme = "auto") -> go.Figure:
     return figure
 
 
+def acceptance_by_head(*traces: Trace, theme: Theme = "auto") -> go.Figure:
+    """Share of accepted proposals by the head of a speculator that made them (0 is the first).
+
+    Of those judged on a right prefix, whether the heads draft alone or step in for a draft; of a tree
+    the main chain. Numbers over the bars say how many were judged.
+    """
+    figure = style.new_figure(
+        "Acceptance by head", x="head", y="accepted, of those judged (%)", theme=theme
+    )
+    for name, look, trace in _with_looks(traces):
+        heads = measure(trace).heads
+        figure.add_bar(
+            name=markup(name),
+            x=list(heads),
+            y=[100 * record.acceptance for record in heads.values()],
+            marker=look.marker(theme),
+            text=[str(record.judged) for record in heads.values()],
+            textposition="outside",
+            cliponaxis=False,
+            hovertext=[
+                f"{markup(name)}: of {counted(record.judged, 'proposal')} of head {head} that were "
+                f"judged<br>the target accepted {record.accepted} ({record.acceptance:.0%})."
+                for head, record in heads.items()
+            ],
+            hoverinfo="text",
+        )
+    figure.update_layout(barmode="group", showlegend=True)
+    figure.update_xaxes(dtick=1)
+    figure.update_yaxes(range=[0, 112], tickvals=[0, 25, 50, 75, 100])
+    return figure
+
+
 def _judged_by_place(trace: Trace) -> tuple[Counter[int], Counter[int]]:
     judged: Counter[int] = Counter()
     accepted: Counter[int] = Counter()
@@ -225,7 +258,8 @@ def _cause(trace: Trace, span: ev.Span) -> tuple[str, Look]:
     match span:
         case ev.Proposed():
             fate = trace.fates[span.key]
-            return f"drafting: {FATES[fate]}", style.DRAFTED[fate]
+            heads = " by heads" if span.side is ev.Side.TARGET else ""
+            return f"drafting{heads}: {FATES[fate]}", style.DRAFTED[fate]
         case ev.Waited():
             return WAITS[span.reason], style.WAITED[span.reason]
         case ev.Verified(proposals=0):

@@ -91,11 +91,14 @@ def _describe(trace: Trace, span: ev.Span) -> tuple[str, Look, str]:
     match span:
         case ev.Proposed():
             fate = trace.fates[span.key]
+            who, where, does = "The draft", f", branch {span.branch}", "drafts"
+            if span.side is ev.Side.TARGET:
+                who, where, does = f"Head {span.head}", "", "a head steps in"
             sentence = (
-                f"The draft took {took} for “{markup(span.text)}” at position {span.position}, "
-                f"branch {span.branch},<br>{when}. Its fate: {FATES[fate]}."
+                f"{who} took {took} for “{markup(span.text)}” at position {span.position}"
+                f"{where},<br>{when}. Its fate: {FATES[fate]}."
             )
-            return f"drafts: {FATES[fate]}", style.DRAFTED[fate], sentence
+            return f"{does}: {FATES[fate]}", style.DRAFTED[fate], sentence
         case ev.Verified():
             status, look = _outcome(span)
             return status, look, _verdict_sentence(span, took, when)
