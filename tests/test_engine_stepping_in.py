@@ -149,14 +149,14 @@ def test_the_end_token_a_stop_string_and_a_stop(tiny: Session) -> None:
 @pytest.mark.timeout(900)
 def test_after_a_killed_draft_the_heads_go_on(tiny: Session) -> None:
     plain = finished(tiny.decode("w3 w2", "autoregressive", max_new_tokens=400))
-    run = tiny.decode("w3 w2", METHOD, max_new_tokens=400, delays=((0.002,), (0.01,)))
+    run = tiny.decode("w3 w2", METHOD, max_new_tokens=400, delays=((0.002,), (0.04,)))
     for event in run:
         if isinstance(event, ev.Verified) and event.position > 10:
             os.kill(tiny.worker_pids[ev.Side.DRAFT], signal.SIGKILL)
             break
     assert finished(run).token_ids == plain.token_ids
     (failed,) = run.trace.of(ev.Failed)
-    after = [v for v in run.trace.of(ev.Verified) if v.start > failed.t][20:]
+    after = [v for v in run.trace.of(ev.Verified) if v.start > failed.t][10:]
     assert after
     assert all(v.own == v.proposals for v in after)
     assert sum(v.accepted for v in after) > 0
