@@ -39,7 +39,7 @@ from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.prompts import KINDS, prompt
 from amusd_viz.training.shards import Text, count_tokens, finished_prompts, read_shard, shard_files
 from amusd_viz.training.soft_labels import SoftLabelLoss
-from amusd_viz.training.tail import Tail, last_layers
+from amusd_viz.training.tail import Shape, Tail, last_layers
 
 LAYERS = 4
 BORROWED = 2
@@ -214,6 +214,20 @@ def test_a_distillation_under_way_keeps_its_plan(
         distil(target, tmp_path / "new", PLAN, text=tmp_path / "nowhere")
 
 
+def test_texts_end_to_end_are_read_as_the_target_reads_each(
+    target: ModelSource, text: Path
+) -> None:
+    whole = load_model(target, "cpu", "fp32")
+    tail = Tail(whole, Shape(BORROWED, tuple(range(BORROWED, LAYERS))))
+    some = all_texts(text / "text")[:3]
+    assert len({len(t.tap) for t in some}) > 1
+    with torch.no_grad():
+        for read, one in zip(tail([t.tap for t in some]), some, strict=True):
+            ids = torch.cat([one.prompt, one.tokens]).long()[None, :-1]
+            alone = whole.model(ids).last_hidden_state[0]
+            torch.testing.assert_close(read, alone, atol=0.05, rtol=0.01)
+
+
 # -- the bridge ----------------------------------------------------------------------------------
 
 
@@ -230,7 +244,7 @@ def test_the_bridge_is_what_a_ridge_regression_finds(target: ModelSource, text: 
             length = len(own)
             angles = tuple(part[:, :length] for part in position)
             mask = torch.full((length, length), float("-inf")).triu(1)[None, None]
-            how = {"position_embeddings": angles, "attention_mask": mask}
+            how = {"position_embeddings": angles, "attention_mask": mask, "lengths": [length]}
             read = left_out.self_attn(left_out.input_layernorm(own[None]), **how)[0]
             before.append(own + read[0])
             after.append(bridge(own[None], **how).view(length, -1))

@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     warm_up: int = 20
     weight_decay: float = 0.01
     state_weight: float = 1.0
-    frequent: int = 8192
+    frequent: int = 4096
     judgements: int = 8
     seed: int = 0
     shards: tuple[str, ...] = ()
@@ -100,6 +100,7 @@ class Course:
                 {"params": others, "weight_decay": 0.0},
             ],
             betas=(0.9, 0.95),
+            fused=True,
         )
 
     @property

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from transformers import AttentionInterface
 
 from amusd_viz.errors import SettingError
+from amusd_viz.training.batch_decoder import grouped_attention
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Tail(nn.Module):
         config.num_hidden_layers = len(shape.own)
         if getattr(config, "layer_types", None):
             config.layer_types = [config.layer_types[i] for i in shape.own]
-        config._attn_implementation = "sdpa"
+        config._attn_implementation = END_TO_END
         self.shape = shape
         self.decoder = type(decoder)(config)
         self.decoder.embed_tokens = nn.Identity()  # it reads states, no ids
@@ -93,7 +95,39 @@ class Tail(nn.Module):
         Returns:
             Of each text, what the output layer reads, ``(tokens, width)``.
         """
-        # Attention looks back only, so what fills up the shorter texts is never looked at.
-        padded = nn.utils.rnn.pad_sequence([s.float() for s in states], batch_first=True)
-        read = self.decoder(inputs_embeds=padded, use_cache=False).last_hidden_state
-        return [row[: len(s)] for row, s in zip(read, states, strict=True)]
+        # End to end instead of side by side: nothing is computed to fill up the shorter ones.
+        lengths = [len(s) for s in states]
+        read = self.decoder(
+            inputs_embeds=torch.cat([s.float() for s in states])[None],
+            position_ids=torch.cat([torch.arange(n) for n in lengths])[None],
+            use_cache=False,
+            lengths=lengths,
+        )
+        return list(read.last_hidden_state[0].split(lengths))
+
+
+def end_to_end_attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float,
+    *,
+    lengths: Sequence[int],
+    **kwargs: object,
+) -> tuple[torch.Tensor, None]:
+    """Attention over texts that lie end to end in one row; each sees itself alone.
+
+    Args:
+        query: ``(1, heads, tokens, size)``; ``key`` and ``value`` with fewer heads.
+        attention_mask: ignored: texts look back only.
+        lengths: of the texts, in tokens.
+    """
+    texts = zip(*(part.split(lengths, dim=2) for part in (query, key, value)), strict=True)
+    mixed = [grouped_attention(module, *text, None, scaling)[0] for text in texts]
+    return torch.cat(mixed, dim=1), None
+
+
+END_TO_END = "amusd_viz_end_to_end"
+AttentionInterface.register(END_TO_END, end_to_end_attention)
