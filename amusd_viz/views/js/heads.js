@@ -7,7 +7,7 @@ import { keyOf } from "./run.js";
 import { say } from "./sentences.js";
 import { fateAt, headsAt } from "./state.js";
 
-const HEADS_ROW = 34;
+const HEADS_ROW = 42;
 
 export function stepsIn(run) {
   return Boolean(run.header.speculator) || run.heads.length > 0;
