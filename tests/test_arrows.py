@@ -43,6 +43,7 @@ ENGINE_ON_CALL = {
     "",
     "cli",
     "cli_bench",
+    "cli_equality",
     "cli_simulate",
     "comparison",
     "decode_report",

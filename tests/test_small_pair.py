@@ -45,9 +45,11 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_pair_is_found_by_name(shipped: Path) -> None:
     pair = resolve_pair("small")
-    assert (pair.name, pair.draft.name, pair.draft.bits) == ("small", "small", None)
+    assert (pair.name, pair.draft.name, pair.draft.bits) == ("small", "small", 4)
     draft = load_model(pair.draft, "cpu", "fp32")
     assert draft.config.num_hidden_layers == 2
+    kinds = [type(layer.mlp.up_proj).__name__ for layer in draft.model.layers]
+    assert kinds == ["Int4Linear", "Int8Linear"]
     assert torch.isfinite(draft(torch.tensor([[3, 4, 5]])).logits).all()
     with pytest.raises(PairError, match="cannot be one"):
         resolve_pair(draft="twin", target="small")

@@ -57,7 +57,9 @@ def streamed_bytes(source: ModelSource, parameters: int, dtype: str) -> int:
     tied = config.get("tie_word_embeddings", True)
     layers = max(0, parameters - head * (1 if tied else 2))
     if source.bits:
-        return round(layers * _BYTES_A_WEIGHT[source.bits] + head)
+        finer = source.last_in_8_bits / config.get("num_hidden_layers", 1)
+        a_weight = (1 - finer) * _BYTES_A_WEIGHT[source.bits] + finer * _BYTES_A_WEIGHT[8]
+        return round(layers * a_weight + head)
     return (layers + head) * _ITEMSIZE[dtype]
 
 

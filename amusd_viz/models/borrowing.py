@@ -52,8 +52,8 @@ def write_draft(
     return file
 
 
-def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """The trained weights of a file, fp32, and what it says about itself.
+def read_about(file: Path) -> dict[str, str]:
+    """What a draft's file says about itself: ``target``, ``borrowed``, ``trained``.
 
     Raises:
         ModelError: it is no such file.
@@ -61,7 +61,6 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     try:
         with safe_open(file, "pt") as stored:
             about = dict(stored.metadata() or {})
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except Exception as error:
         raise ModelError(f"the draft {file} cannot be read ({error})") from None
     if not {"target", "borrowed", "trained"} <= about.keys():
@@ -69,11 +68,31 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
             f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
             "writes such files"
         )
+    return about
+
+
+def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """The trained weights of a file, fp32, and what it says about itself.
+
+    Raises:
+        ModelError: it is no such file.
+    """
+    about = read_about(file)
+    try:
+        with safe_open(file, "pt") as stored:
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except Exception as error:
+        raise ModelError(f"the draft {file} cannot be read ({error})") from None
     weights = {name: t for name, t in tensors.items() if not name.endswith(_SCALE)}
     for name, weight in weights.items():
         if weight.dtype == torch.int8:
             weights[name] = weight.float() * tensors[name + _SCALE][:, None]
     return weights, about
+
+
+def trained_layers(file: Path) -> int:
+    """How many layers of a draft's file were trained; they come last."""
+    return int(read_about(file)["trained"])
 
 
 def assembled_draft(file: Path, target: Path, target_name: str) -> Path:

@@ -31,7 +31,7 @@ class Card:
         ]
         if pair.name in HUB_PAIRS:
             self.lines.append(("needs", HUB_PAIRS[pair.name].needs))
-        if pair.draft.bits:
+        if pair.draft.folder == pair.target.folder and pair.draft.bits:
             self.lines.append(("note", _TWIN_REMARK[pair.draft.bits]))
         if distilled := card_of_shipped(pair.name):
             self.lines += distilled.lines()

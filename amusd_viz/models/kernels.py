@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import torch
 
 from amusd_viz.models.causal_lm import CausalLM
-from amusd_viz.models.loading import DTYPES, parameter_count, read_model
+from amusd_viz.models.loading import DTYPES, parameter_count, read_model, rounded
 from amusd_viz.models.native.native_lm import NativeLM
 from amusd_viz.models.native.weights import KINDS, TWIN_KINDS, NativeWeights, can_run
 from amusd_viz.models.packed import can_pack, pack_linears
 from amusd_viz.models.pairs import ModelSource
-from amusd_viz.models.twin import make_twin
 
 LanguageModel = CausalLM | NativeLM
 """One sequence of one model with its KV cache."""
@@ -63,9 +62,9 @@ def load(
     read_as = "fp32" if source.bits or dtype is None else dtype
     model = read_model(source, device, read_as)
     if dtype != "fp16" and can_run(model):
-        return _native(model, source.bits, dtype or "bf16", rows, threads)
+        return _native(model, source, dtype or "bf16", rows, threads)
     dtype = dtype or torch_dtype(device)
-    model = make_twin(model, source.bits) if source.bits else model.to(DTYPES[dtype])
+    model = rounded(model, source) if source.bits else model.to(DTYPES[dtype])
     parameters = parameter_count(model)
     packed = rows is not None and can_pack(model)
     if packed:
@@ -80,10 +79,10 @@ def load(
 
 
 def _native(
-    model: torch.nn.Module, bits: int | None, dtype: str, rows: int | None, threads: int
+    model: torch.nn.Module, source: ModelSource, dtype: str, rows: int | None, threads: int
 ) -> LoadedModel:
-    layers, head = TWIN_KINDS[bits] if bits else KINDS[dtype]
-    weights = NativeWeights.of(model, layers, head)
+    layers, head = TWIN_KINDS[source.bits] if source.bits else KINDS[dtype]
+    weights = NativeWeights.of(model, layers, head, last_in_8_bits=source.last_in_8_bits)
     return LoadedModel(
         dtype=dtype,
         kernel="native",

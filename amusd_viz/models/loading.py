@@ -46,7 +46,13 @@ def load_model(source: ModelSource, device: str, dtype: str) -> torch.nn.Module:
     """
     if not source.bits:
         return read_model(source, device, dtype)
-    return make_twin(read_model(source, device, "fp32"), source.bits)
+    return rounded(read_model(source, device, "fp32"), source)
+
+
+def rounded(model: torch.nn.Module, source: ModelSource) -> torch.nn.Module:
+    """A model in the few bits that its source asks for."""
+    assert source.bits is not None, "asked to round a model that stays as it is"
+    return make_twin(model, source.bits, last_in_8_bits=source.last_in_8_bits)
 
 
 def _check_attention(name: str, model: torch.nn.Module) -> None:

@@ -36,6 +36,8 @@ class ModelSource:
     folder: Path
     bits: int | None = None
     description: str = ""
+    last_in_8_bits: int = 0
+    """So many of its last layers stay in 8 bits where the others are rounded to 4."""
 
     def described(self, parameters: int) -> ev.Model:
         return ev.Model(name=self.name, description=self.description, parameters=parameters)
@@ -157,11 +159,14 @@ def _draft_source(name: str, target: ModelSource, find: Callable[[str], Path]) -
         )
     file = shipped_draft(name)
     if name == SMALL and file is not None:
-        from amusd_viz.models.borrowing import assembled_draft
+        from amusd_viz.models.borrowing import assembled_draft, trained_layers
 
         return ModelSource(
             SMALL,
             assembled_draft(file, target.folder, target.name),
+            # What it borrows is on the target file's 4-bit grid; what was trained is on none.
+            bits=4,
+            last_in_8_bits=trained_layers(file),
             description="some of the target's layers, distilled: weaker and cheaper than the twin",
         )
     return ModelSource(_short(name), find(name), description=name)

@@ -78,12 +78,13 @@ def quantise_4bit(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return levels.view_as(weight), pairs.transpose(0, 1).contiguous()
 
 
-def make_twin(model: nn.Module, bits: int) -> nn.Module:
+def make_twin(model: nn.Module, bits: int, *, last_in_8_bits: int = 0) -> nn.Module:
     """Replaces every linear layer by a low-bit one, in place, and returns the model in bf16.
 
     Args:
         model: a transformers causal LM.
         bits: 4 (layers in 4 bits, the output layer in 8) or 8 (everything in 8).
+        last_in_8_bits: so many of the last layers are in 8 bits all the same.
 
     Raises:
         PairError: a layer whose width the kernels cannot take.
@@ -95,8 +96,11 @@ def make_twin(model: nn.Module, bits: int) -> nn.Module:
             f"{type(model).__name__} has no linear layers that could be rounded to {bits} bits; "
             "name a draft model instead of 'twin'"
         )
+    layers = model.get_decoder().layers
+    finer = {id(m) for layer in layers[len(layers) - last_in_8_bits :] for m in layer.modules()}
     for name, linear in linears:
-        _replace(model, name, _low_bit(name, linear, bits=8 if linear is head else bits))
+        eight = linear is head or id(linear) in finer
+        _replace(model, name, _low_bit(name, linear, bits=8 if eight else bits))
     return model.bfloat16()
 
 

@@ -67,18 +67,29 @@ class NativeWeights:
     _arena: Arena
 
     @classmethod
-    def of(cls, model: nn.Module, layers: Kind, head: Kind) -> NativeWeights:
-        """Packs a transformers model for which :func:`can_run` holds."""
+    def of(
+        cls, model: nn.Module, layers: Kind, head: Kind, *, last_in_8_bits: int = 0
+    ) -> NativeWeights:
+        """Packs a transformers model for which :func:`can_run` holds.
+
+        Args:
+            layers, head: how the weights of its layers and of its output layer are stored.
+            last_in_8_bits: so many of the last layers are stored in 8 bits instead.
+        """
         arena = Arena()
         output = model.get_output_embeddings()
         embedding = model.get_input_embeddings().weight.detach()
         packer = _Packer(arena)
         core = model.model
+        coarse = len(core.layers) - last_in_8_bits
         return cls(
             config=model.config.get_text_config(),
             embedding=embedding.bfloat16() if head is not Kind.F32 else embedding.float(),
             rotary=core.rotary_emb,
-            layers=[packer.layer(layer, layers) for layer in core.layers],
+            layers=[
+                packer.layer(layer, Kind.Q8 if i >= coarse else layers)
+                for i, layer in enumerate(core.layers)
+            ],
             norm=packer.vector(core.norm.weight),
             head=packer.matrix([output], head),
             rough_head=packer.matrix([output], Kind.Q4) if layers is Kind.Q4 else Matrix(),
