@@ -202,6 +202,23 @@ def test_distilling_improves_the_draft_and_an_interruption_changes_nothing(
         assert torch.equal(weight, second.tail.state_dict()[name]), name
 
 
+def test_a_shortened_distillation_ends_with_a_low_rate_also_after_an_interruption(
+    target: ModelSource, text: Path, tmp_path: Path
+) -> None:
+    where = {"text": text / "text", "held_out": text / "held-out"}
+    for name in ("at once", "in parts"):
+        distil(target, tmp_path / name, PLAN, **where, until_step=4)
+    short = distil(target, tmp_path / "at once", PLAN, **where, end_after=6)
+    assert short.done
+    assert short.step == 10
+    assert short.rate == pytest.approx(PLAN.learning_rate / 20, rel=0.2)
+    distil(target, tmp_path / "in parts", PLAN, **where, end_after=6, until_step=7)
+    resumed = distil(target, tmp_path / "in parts", PLAN, **where)
+    assert resumed.step == 10
+    for name, weight in short.tail.state_dict().items():
+        assert torch.equal(weight, resumed.tail.state_dict()[name]), name
+
+
 def test_a_distillation_under_way_keeps_its_plan(
     target: ModelSource, text: Path, tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ from amusd_viz.training.tail import Tail
 STATE_FILE = "state.pt"
 CURVE_FILE = "curve.json"
 SAVE_EVERY_S = 240
+LAST_SHARE = 0.05
+"""Of the highest learning rate, at the end."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +88,8 @@ class Course:
         self.batches = _batches(texts, plan)
         self.steps = len(self.batches)
         self.step = 0
+        self.ending: int | None = None
+        """The step from which on the rate falls to its last value, where the course was shortened."""
         self.tokens = 0
         self.curve: list[Judgement] = []
         self._losses: list[float] = []
@@ -102,6 +106,26 @@ class Course:
             betas=(0.9, 0.95),
             fused=True,
         )
+
+    def end_after(self, steps: int) -> None:
+        """Ends the course after so many more steps, over which the rate falls to its last value.
+
+        A course that is under way is shortened so; what was learnt is kept. It stays shortened when
+        it is interrupted and resumed.
+        """
+        if self.ending is None:
+            self.ending = self.step
+            self.steps = min(self.steps, self.step + steps)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        plan, planned = self.plan, len(self.batches)
+        if self.ending is None:
+            return plan.learning_rate * _schedule(self.step, plan.warm_up, planned)
+        start = _schedule(self.ending, plan.warm_up, planned)
+        left = (self.steps - self.step) / (self.steps - self.ending)
+        return plan.learning_rate * (LAST_SHARE + (start - LAST_SHARE) * left)
 
     @property
     def done(self) -> bool:
@@ -133,9 +157,7 @@ class Course:
     def _take_step(self) -> None:
         texts = [self.texts[i] for i in self.batches[self.step]]
         for group in self._optimizer.param_groups:
-            group["lr"] = self.plan.learning_rate * _schedule(
-                self.step, self.plan.warm_up, self.steps
-            )
+            group["lr"] = self.rate
         read = self.tail([text.tap for text in texts])
         states = torch.cat([r[len(t.prompt) - 1 :] for r, t in zip(read, texts, strict=True)])
         loss = self._loss(
@@ -172,6 +194,8 @@ class Course:
         state = {
             "step": self.step,
             "tokens": self.tokens,
+            "steps": self.steps,
+            "ending": self.ending,
             "losses": self._losses,
             "tail": self.tail.state_dict(),
             "optimizer": self._optimizer.state_dict(),
@@ -191,6 +215,8 @@ class Course:
             return
         state = torch.load(file, weights_only=True)
         self.step, self.tokens, self._losses = state["step"], state["tokens"], state["losses"]
+        self.steps = state.get("steps", self.steps)
+        self.ending = state.get("ending")
         self.tail.load_state_dict(state["tail"])
         self._optimizer.load_state_dict(state["optimizer"])
         self.curve = msgspec.json.decode(state["curve"], type=list[Judgement])
@@ -221,11 +247,11 @@ def _batches(texts: Sequence[Text], plan: Plan) -> list[list[int]]:
 
 
 def _schedule(step: int, warm_up: int, steps: int) -> float:
-    """A linear warm-up, then a cosine down to a twentieth."""
+    """A linear warm-up, then a cosine down to the last share."""
     if step < warm_up:
         return (step + 1) / warm_up
     done = (step - warm_up) / max(1, steps - warm_up)
-    return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done))
+    return LAST_SHARE + (1 - LAST_SHARE) * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def _progress() -> Progress:

@@ -85,6 +85,7 @@ def distil(
     text: Path | None = None,
     held_out: Path | None = None,
     until_step: int | None = None,
+    end_after: int | None = None,
 ) -> Course:
     """Trains until the plan is done, or to a step; goes on from what ``folder`` holds.
 
@@ -95,6 +96,7 @@ def distil(
         text: shards to learn from; by default those of the target in the user's cache.
         held_out: shards to be judged by, likewise.
         until_step: where to stop; the state is kept.
+        end_after: shorten it: end after so many more steps, with a falling rate.
 
     An interrupt or termination stops it likewise.
     """
@@ -110,6 +112,8 @@ def distil(
     course = Course(tail, head, texts, judged, plan, folder)
     del whole
     course.resume()
+    if end_after is not None:
+        course.end_after(end_after)
     with stopping(course.stop):
         course.run(until_step)
     return course
@@ -143,6 +147,9 @@ def main() -> None:
         "--tokens", type=int, default=300_000, help="to generate, if fewer are there"
     )
     parser.add_argument("--most-tokens", type=int, help="learn from this much of the text only")
+    parser.add_argument(
+        "--end-after", type=int, help="shorten it: end after so many more steps, the rate falling"
+    )
     parser.add_argument("--learning-rate", type=float, default=default.learning_rate)
     parser.add_argument("--state-weight", type=float, default=default.state_weight)
     options = parser.parse_args()
@@ -160,7 +167,7 @@ def main() -> None:
     if not (folder / PLAN_FILE).is_file() and not generate_missing(target, options.tokens):
         print("stopped while generating text; run it again to go on")
         return
-    course = distil(target, folder, wanted)
+    course = distil(target, folder, wanted, end_after=options.end_after)
     if not course.done:
         print(f"stopped at step {course.step} of {course.steps}; run it again to go on")
         return
