@@ -1,5 +1,7 @@
 """Calibration and prediction: from runs to numbers and back."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -234,3 +236,18 @@ def test_what_cannot_be_calibrated_is_named(tmp_path):
 
 def test_known_leaves_out_what_is_not_known():
     assert known([None, True, None, False]) == (True, False)
+
+
+def test_heads_that_step_in_are_no_agreement_of_the_draft() -> None:
+    agrees = agreement(Iid(0.85), 120, 2)
+    text = text_of(agrees, SENTENCE, seed=2)
+    wrong = replace(text, heads=[token + 1 for token in text.target])
+    timing = replace(TIMING, head=500_000)
+    trace = simulate(wrong, timing, method="amusd+speculator", max_new_tokens=120)
+    assert any(p.branch < 0 for p in trace.of(events.Proposed))
+    for told, agreed in zip(agreement_of(trace), agrees, strict=True):
+        assert told is None or told is agreed
+    found = calibrate_traces([trace])
+    assert found.acceptance.count == len(known(agreement_of(trace)))
+    with pytest.raises(SettingError, match="two drafters"):
+        replay(trace)

@@ -148,14 +148,14 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
     if not agrees:
         raise SettingError("the runs hold no judged proposal; give longer runs")
     header = drafted[0].header
-    both = [t for t in traces if t.header.method == "amusd"]
+    both = [t for t in traces if t.header.method.startswith("amusd")]
     latencies = calibrate_latencies(drafted)
     return Calibration(
         pair=header.pair or f"{header.draft.name} + {header.target.name}",
         draft_device=header.draft_device.label if header.draft_device else "",
         target_device=header.target_device.label,
         acceptance=proportion(sum(agrees), len(agrees)),
-        turns=_costs([t for t in traces if t.header.method != "amusd"]),
+        turns=_costs([t for t in traces if not t.header.method.startswith("amusd")]),
         together=_costs_beside(both),
         latency_to_target=latencies[0],
         latency_to_draft=latencies[1],

@@ -30,6 +30,11 @@ def replay(trace: Trace) -> Trace:
     header = trace.header
     if trace.finish is None or not trace.tokens:
         raise SettingError("only a run that has finished with some tokens can be replayed")
+    if header.speculator:
+        raise SettingError(
+            f"a run by {header.method} cannot be replayed, since two drafters proposed; use one by "
+            "synchronous, speculator or amusd"
+        )
     passes = [ns for _, ns in target_durations(trace)]
     steps = draft_durations(trace)
     first_commit = trace.of(ev.Verified)[0].end

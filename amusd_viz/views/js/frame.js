@@ -62,10 +62,12 @@ function badgeText(source, runs, several) {
 }
 
 // Which model drafts and which one decides, and, with `places`, where each of them runs.
-function modelNames({ draft, target, draft_device: draftDevice, target_device: targetDevice }, places) {
+function modelNames(header, places) {
+  const { draft, target, speculator, draft_device: draftDevice, target_device: targetDevice } = header;
   return [
     [say("draft"), draft, draftDevice],
     [say("target"), target, targetDevice],
+    [say("heads"), speculator],
   ]
     .filter(([, model]) => model?.name)
     .map(([side, model, device]) => {
