@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from amusd_viz.errors import ModelError
+from amusd_viz.models.pairs import ModelSource
 from amusd_viz.paths import cache, cached
 
 _SCALE = ".scale"
@@ -90,9 +91,25 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     return weights, about
 
 
-def trained_layers(file: Path) -> int:
-    """How many layers of a draft's file were trained; they come last."""
-    return int(read_about(file)["trained"])
+def borrowing_draft(
+    name: str, file: Path, target: ModelSource, description: str = ""
+) -> ModelSource:
+    """A draft as it runs: what it borrows is on the target file's 4-bit grid; what was trained is on
+    none and stays in 8 bits.
+
+    Args:
+        name: for people.
+        file: the trained part.
+        target: what the rest is borrowed from.
+        description: for people.
+    """
+    return ModelSource(
+        name,
+        assembled_draft(file, target.folder, target.name),
+        bits=4,
+        last_in_8_bits=int(read_about(file)["trained"]),
+        description=description,
+    )
 
 
 def assembled_draft(file: Path, target: Path, target_name: str) -> Path:

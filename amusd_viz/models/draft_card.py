@@ -34,11 +34,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         borrowed, trained: its layers.
         bridge: whether there is one more between them (:mod:`amusd_viz.training.bridge`).
         tokens: trained on, repeated ones included.
-        agreed: on the held-out prompts, as it is stored (8 bits).
-        step: its one-row pass as a share of the target's pass over eight rows; ``None`` if not
+        agreed: on the held-out prompts, as it runs (4 bits where it borrows, 8 where it was trained).
+        step: its step as a share of the target's one-row pass, each alone on a core; ``None`` if not
             measured.
-        predicted: speed-up over autoregressive decoding that follows from both, with AMUSD and the
-            policy ``paper``.
+        predicted: speed-up over autoregressive decoding that follows from both and the measured cost
+            of wider passes, with AMUSD and the best of a few policies.
     """
 
     name: str

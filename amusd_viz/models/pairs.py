@@ -159,16 +159,10 @@ def _draft_source(name: str, target: ModelSource, find: Callable[[str], Path]) -
         )
     file = shipped_draft(name)
     if name == SMALL and file is not None:
-        from amusd_viz.models.borrowing import assembled_draft, trained_layers
+        from amusd_viz.models.borrowing import borrowing_draft
 
-        return ModelSource(
-            SMALL,
-            assembled_draft(file, target.folder, target.name),
-            # What it borrows is on the target file's 4-bit grid; what was trained is on none.
-            bits=4,
-            last_in_8_bits=trained_layers(file),
-            description="some of the target's layers, distilled: weaker and cheaper than the twin",
-        )
+        what = "some of the target's layers, distilled: weaker and cheaper than the twin"
+        return borrowing_draft(SMALL, file, target, what)
     return ModelSource(_short(name), find(name), description=name)
 
 

@@ -21,15 +21,13 @@ import torch
 
 from amusd_viz.errors import ModelError
 from amusd_viz.models.agreement import wilson_interval
-from amusd_viz.models.borrowing import assembled_draft
-from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.borrowing import borrowing_draft
 from amusd_viz.models.draft_card import Candidate, Counts, DraftCard, Judgement, card_beside, rate
-from amusd_viz.models.loading import load_model
-from amusd_viz.models.packed import can_pack, pack_linears
+from amusd_viz.models.kernels import load
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import assets
 from amusd_viz.simulate.expected import expected
-from amusd_viz.simulate.timing import Timing
+from amusd_viz.simulate.timing import Table, Timing
 from amusd_viz.training.course import CURVE_FILE, Plan
 from amusd_viz.training.distill import PLAN_FILE, drafts_folder, read_texts
 from amusd_viz.training.generate import held_out_folder, text_folder
@@ -37,8 +35,10 @@ from amusd_viz.training.judge import agreement_by_kind
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text, read_shard
 
-ROWS = 8
-"""Of the target's pass that a draft's step is compared with."""
+ROWS = (1, 2, 3, 4, 6, 8)
+"""Of the target's passes that a draft's step is compared with."""
+POLICIES = ("eager", "fixed(1)", "paper", "fixed(3)")
+"""The best of them counts."""
 
 
 def result_file(target: str, name: str) -> Path:
@@ -57,39 +57,41 @@ def result_file(target: str, name: str) -> Path:
 
 
 @torch.inference_mode()
-def judged(folder: Path, texts: Sequence[Text]) -> Counts:
-    """How often a saved model agrees with greedy texts, by kind."""
-    model = load_model(ModelSource(folder.name, folder), "cpu", "fp32")
+def judged(draft: ModelSource, texts: Sequence[Text]) -> Counts:
+    """How often a draft, as it runs, agrees with greedy texts, by kind."""
+    lm = load(draft).with_cache(1 + max(len(text.prompt) + len(text.tokens) for text in texts))
 
     def guess(text: Text) -> torch.Tensor:
-        fed = torch.cat([text.prompt, text.tokens])[None, :-1].long()
-        return model(fed).logits[0, len(text.prompt) - 1 :].argmax(dim=-1)
+        lm.reset()
+        return lm.logits_after(text.prompt.tolist(), text.tokens[:-1].tolist()).argmax(dim=-1)
 
     return agreement_by_kind(texts, guess)
 
 
-def step_share(draft: Path, target: ModelSource, rounds: int = 25) -> float:
-    """A draft's one-row pass as a share of the target's pass over :data:`ROWS` rows, in turns."""
-    ours = _ready(load_model(ModelSource(draft.name, draft), "cpu", "fp32"), 1)
-    theirs = _ready(load_model(target, "cpu", "fp32"), ROWS)
+@torch.inference_mode()
+def measured_timing(draft: ModelSource, target: ModelSource, rounds: int = 15) -> Timing:
+    """A draft's step and the target's passes by rows, in turns on one core (medians)."""
+    ours, theirs = load(draft).with_cache(512), load(target, rows=max(ROWS)).with_cache(512)
     prompt = list(range(1000, 1100))
     for lm in (ours, theirs):
         lm.prefill(prompt)
-    shares = []
-    for number in range(rounds):
-        times = []
-        for lm in (ours, theirs):
-            start = time.perf_counter()
-            lm.logits_after([*prompt, *range(2000, 2001 + number)])
-            times.append(time.perf_counter() - start)
-        shares.append(times[0] / times[1])
-    return statistics.median(shares)
+    times: dict[int, list[int]] = {rows: [] for rows in (0, *ROWS)}
+    for _ in range(rounds):
+        for rows, found in times.items():
+            lm = theirs if rows else ours
+            start = time.perf_counter_ns()
+            lm.logits_after([*prompt, 2000], range(2001, 2000 + rows))
+            found.append(time.perf_counter_ns() - start)
+    step, *passes = (round(statistics.median(found)) for found in times.values())
+    return Timing(draft=step, target=Table.of(dict(zip(ROWS, passes, strict=True))))
 
 
-def _ready(model: torch.nn.Module, rows: int) -> CausalLM:
-    if can_pack(model):
-        model = pack_linears(model, rows)
-    return CausalLM(model, cache_length=512, rows=rows)
+def predicted_speedup(acceptance: float, timing: Timing) -> float:
+    """Of AMUSD over plain decoding, with the best of a few policies."""
+    return max(
+        expected(acceptance, timing, policy=policy, rows=max(ROWS), run_ahead=16).speedup
+        for policy in POLICIES
+    )
 
 
 def candidate(
@@ -97,15 +99,15 @@ def candidate(
 ) -> tuple[Candidate, Plan, list[Judgement]]:
     """One finished distillation as a line of the table, with its plan and curve."""
     folder = drafts_folder(target.name, name)
-    whole = assembled_draft(result_file(target.name, name), target.folder, target.name)
+    draft = borrowing_draft(name, result_file(target.name, name), target)
     plan = msgspec.json.decode((folder / PLAN_FILE).read_bytes(), type=Plan)
     curve = msgspec.json.decode((folder / CURVE_FILE).read_bytes(), type=list[Judgement])
-    agreed = judged(whole, texts)
+    agreed = judged(draft, texts)
     step = predicted = None
     if measure:
-        step = round(step_share(whole, target), 3)
-        timing = Timing(draft=round(step * 1_000_000), target=lambda k: 1_000_000)
-        predicted = round(expected(rate(agreed), timing, rows=ROWS, run_ahead=16).speedup, 2)
+        timing = measured_timing(draft, target)
+        step = round(timing.draft_step() / timing.target(0), 3)
+        predicted = round(predicted_speedup(rate(agreed), timing), 2)
     found = Candidate(
         name=name,
         borrowed=plan.borrowed,
