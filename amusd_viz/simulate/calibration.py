@@ -13,6 +13,7 @@ import msgspec
 
 from amusd_viz import events as ev
 from amusd_viz.errors import SettingError
+from amusd_viz.paths import assets
 from amusd_viz.simulate.agreement import agreement_of, known
 from amusd_viz.simulate.checks import positive
 from amusd_viz.simulate.spans import Steps
@@ -125,6 +126,11 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingError(
                 f"{path}: is no calibration ({error}); make one with 'amusd-viz calibrate'"
             ) from None
+
+
+def shipped_calibrations() -> list[Calibration]:
+    """Those that come with the package: pairs of the default target, measured on two CPU cores."""
+    return [Calibration.load(file) for file in sorted(assets("calibrations").glob("*.json"))]
 
 
 def calibrate_traces(traces: Iterable[Trace]) -> Calibration:

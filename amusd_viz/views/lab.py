@@ -21,6 +21,7 @@ from amusd_viz.views.lab_settings import (
     RATIOS,
     LabSettings,
     MeasuredPoint,
+    calibrated_points,
     presets,
     recorded_points,
 )
@@ -65,7 +66,9 @@ class Lab(anywidget.AnyWidget):
             "acceptances": ACCEPTANCES,
             "ratios": RATIOS,
             "presets": {name: preset.values() for name, preset in presets().items()},
-            "points": [asdict(p) for p in (*own, *recorded_points(), *PUBLISHED)],
+            "points": [
+                asdict(p) for p in (*own, *calibrated_points(), *recorded_points(), *PUBLISHED)
+            ],
         }
         super().__init__(
             settings=self._asked.values(),

@@ -8,7 +8,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from amusd_viz.errors import SettingError
 from amusd_viz.metrics import measure
 from amusd_viz.paths import recording, recordings
-from amusd_viz.simulate.calibration import Calibration, Costs, calibrate_traces
+from amusd_viz.simulate.calibration import (
+    Calibration,
+    Costs,
+    calibrate_traces,
+    shipped_calibrations,
+)
 from amusd_viz.simulate.checks import probability
 from amusd_viz.simulate.gain import Surroundings
 from amusd_viz.trace import Trace
@@ -141,6 +146,12 @@ PUBLISHED = (
     MeasuredPoint("published: the same, RefactorChat", 0.962, 0.378, 1.40),
 )
 """One prompt each of the published implementation, decode only, lookahead 5 against wait 2."""
+
+
+def calibrated_points() -> list[MeasuredPoint]:
+    """The pairs whose calibrations come with the package."""
+    points = [MeasuredPoint.of(calibration) for calibration in shipped_calibrations()]
+    return [replace(p, label=f"{p.label}, calibrated on two CPU cores") for p in points]
 
 
 def recorded_points() -> list[MeasuredPoint]:
