@@ -337,8 +337,9 @@ def test_one_command_generates_distils_and_names_the_result(
     shape = ["--borrowed", "2", "--trained", "1", "--passes", "1"]
     monkeypatch.setattr("sys.argv", [*command, *shape])
     distill.main()
-    folder = Path(capsys.readouterr().out.split("--draft")[-1].strip())
-    pair = resolve_pair(draft=str(folder), target=str(target.folder))
+    file = capsys.readouterr().out.split("--draft")[-1].strip()
+    pair = resolve_pair(draft=file, target=str(target.folder))
+    assert (pair.draft.bits, pair.draft.last_in_8_bits) == (4, 2)
     assert load_model(pair.draft, "cpu", "fp32").config.num_hidden_layers == 3 + 1
     name = target.folder.name
     assert count_tokens(text_folder(name)) >= 400

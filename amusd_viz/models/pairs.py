@@ -79,7 +79,8 @@ def resolve_pair(
     Args:
         pair: ``"twin"`` (4 bits), ``"twin8"``, or ``"small"`` (distilled): the default target and a
             draft made of it; or one of :data:`~amusd_viz.models.hub_pairs.HUB_PAIRS`.
-        draft: instead of a pair: a folder, a Hugging Face name, or ``"twin"`` / ``"twin8"``.
+        draft: instead of a pair: a folder, a Hugging Face name, ``"twin"`` / ``"twin8"``, or the file
+            that a distillation ended with.
         target: a folder, a Hugging Face name, or ``None`` for the default target.
         fetch: how to get the folder of a named model; for tests.
 
@@ -163,6 +164,10 @@ def _draft_source(name: str, target: ModelSource, find: Callable[[str], Path]) -
 
         what = "some of the target's layers, distilled: weaker and cheaper than the twin"
         return borrowing_draft(SMALL, file, target, what)
+    if Path(name).suffix == ".safetensors":
+        from amusd_viz.models.borrowing import borrowing_draft
+
+        return borrowing_draft(Path(name).stem, Path(name).expanduser(), target, name)
     return ModelSource(_short(name), find(name), description=name)
 
 

@@ -3,8 +3,8 @@
     python -m amusd_viz.training.distill --name mine --tokens 300000
 
 Text that is missing is generated first (``amusd_viz.training.generate`` does only that). Run it again
-after an interruption: it goes on where it was and ends with the same weights. The result is a model
-folder, to be named with ``--draft``; its path is printed.
+after an interruption: it goes on where it was and ends with the same weights. The result is a
+file, to be named with ``--draft``; its path is printed.
 """
 
 from __future__ import annotations
@@ -172,8 +172,9 @@ def main() -> None:
         print(f"stopped at step {course.step} of {course.steps}; run it again to go on")
         return
     file = write_result(course, target, folder, options.name)
-    print(f"the trained part: {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    print(f"use it with: --draft {assembled_draft(file, target.folder, target.name)}")
+    assembled_draft(file, target.folder, target.name)  # now, so that its first use is quick
+    print(f"the trained part: {file.stat().st_size / 1e6:.1f} MB")
+    print(f"use it with: --draft {file}")
 
 
 if __name__ == "__main__":
