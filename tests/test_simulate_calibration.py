@@ -11,7 +11,13 @@ from amusd_viz.errors import SettingError
 from amusd_viz.metrics import measure
 from amusd_viz.paths import recording, recordings
 from amusd_viz.simulate.agreement import agreement_of, known
-from amusd_viz.simulate.calibration import Calibration, calibrate_traces, mean, proportion
+from amusd_viz.simulate.calibration import (
+    Calibration,
+    calibrate_traces,
+    mean,
+    proportion,
+    shipped_calibrations,
+)
 from amusd_viz.simulate.driver import Simulation, Timing, sides, simulate
 from amusd_viz.simulate.held_out import HELD_OUT_PROMPTS, compare_with_runs
 from amusd_viz.simulate.logs import Recorder
@@ -220,6 +226,14 @@ def test_predictions_know_that_each_side_slows_the_other_down():
     told = predict(calibration, policies=("eager", "fixed(1)", "paper"), lookaheads=(4,))
     for held in compare_with_runs(session, told, max_new_tokens=300):
         assert abs(held.off) < 0.1, held
+
+
+def test_the_shipped_calibrations_are_measured_ones_of_both_drafts():
+    found = {c.pair: c for c in shipped_calibrations()}
+    assert set(found) == {"twin", "small"}
+    assert all(c.source == "measured" for c in found.values())
+    assert found["small"].acceptance.high < found["twin"].acceptance.low
+    assert found["small"].together.draft_step.value < found["twin"].together.draft_step.value
 
 
 def test_what_cannot_be_calibrated_is_named(tmp_path):

@@ -16,6 +16,15 @@ HELD_OUT_PROMPTS = (
     "Why do leaves change colour in autumn?",
     "Describe how to repair a flat bicycle tyre.",
     "Tell a short story about a lighthouse keeper and a storm.",
+    "Write a Python function that reverses the words of a sentence.",
+    "List four things to pack for a day in the mountains.",
+    "Write a note to a teacher about a child who is ill.",
+    "What happens to water when it boils?",
+    "Correct this sentence: Me and him was going at the market yesterday.",
+    "A train runs 80 kilometres in an hour. How far in two and a half hours? Explain.",
+    "Write a dialogue between a doctor and a patient with a cold.",
+    "How do bees find their way home?",
+    "Give three reasons to learn a second language.",
 )
 """None of them is among the prompts that a calibration decodes."""
 

@@ -14,8 +14,16 @@ PROMPTS = (
     "Write a short letter that thanks a neighbour for help in the garden.",
     "List three ways to keep bread fresh, with a reason for each.",
     "What is the difference between weather and climate?",
+    "Write a Python function that counts the vowels in a string.",
+    "Tell a short story about a cat that is afraid of rain.",
+    "Give three questions to ask before renting a flat.",
+    "How does a bicycle stay upright?",
+    "Write an e-mail that asks a colleague for last month's figures.",
+    "Correct this sentence: She don't likes to swimming in the lake.",
+    "A baker sells 12 rolls an hour. How many are sold from 7 to 11? Explain.",
+    "Write a dialogue between a tourist and a bus driver.",
 )
-"""What is decoded to measure; other prompts may agree more or less often."""
+"""What is decoded to measure: of several kinds, since they agree more or less often."""
 
 PROBED_POLICIES = ("eager", "paper", "fixed(1)")
 """Under these, in turns, both sides work at once: with a target that never stands still and with
