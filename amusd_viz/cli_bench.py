@@ -21,6 +21,7 @@ def bench(
     target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
     draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
     target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="bf16, fp32 or fp16.")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of every target pass.")] = None,
     methods: Annotated[
         str | None,
@@ -71,6 +72,7 @@ def bench(
         "target": target,
         "draft_device": draft_device,
         "target_device": target_device,
+        "dtype": dtype,
     }
     benchmark = Benchmark(
         ways,
