@@ -56,6 +56,8 @@ class Wait(StrEnum):
     """The draft proposed an end token."""
     LENGTH_LIMIT = "length_limit"
     """The draft has proposed up to the last position of the output."""
+    RESTING = "resting"
+    """The target has asked for no proposals: it measures, or decodes faster, without them."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

@@ -16,6 +16,7 @@ WAIT_OF_PAUSE = {
     Pause.FIRST_COMMIT: ev.Wait.FIRST_COMMIT,
     Pause.END_TOKEN: ev.Wait.END_TOKEN,
     Pause.LENGTH_LIMIT: ev.Wait.LENGTH_LIMIT,
+    Pause.RESTING: ev.Wait.RESTING,
 }
 """How a paused draft's waiting is recorded."""
 

@@ -39,6 +39,7 @@ WAITS = {
     Wait.FIRST_COMMIT: "waits for the first commit",
     Wait.END_TOKEN: "waits after an end token",
     Wait.LENGTH_LIMIT: "waits at the last position",
+    Wait.RESTING: "rests, as the target asked",
 }
 
 SIDES = {Side.DRAFT: "draft", Side.TARGET: "target"}

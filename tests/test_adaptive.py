@@ -108,11 +108,11 @@ def test_windows_stay_small_where_large_ones_cost_more_than_they_yield() -> None
 def test_an_old_cost_is_looked_at_again() -> None:
     policy = AdaptiveWindow()
     for _ in range(4):
-        policy.passed(proposals=2, start=0, end=90 * MS)
-        policy.passed(proposals=0, start=0, end=30 * MS)
+        policy.passed(proposals=2, tokens=1, start=0, end=90 * MS)
+        policy.passed(proposals=0, tokens=1, start=0, end=30 * MS)
     assert policy.most() == 1, "a size not seen yet is worth a try"
     for _ in range(110):
-        policy.passed(proposals=0, start=0, end=30 * MS)
+        policy.passed(proposals=0, tokens=1, start=0, end=30 * MS)
     assert policy.most() > 2
 
 
@@ -132,7 +132,7 @@ def test_proposals_that_had_piled_up_do_not_make_the_draft_look_fast() -> None:
     for branch in range(1, 12):
         start = branch * 1000 * MS
         policy.judged(proposed=1, accepted=0)
-        policy.passed(proposals=1, start=start, end=start + 30 * MS)
+        policy.passed(proposals=1, tokens=1, start=start, end=start + 30 * MS)
         # Two were there when the target looked; the third came a real step of 40 ms later.
         for position, at in enumerate((31.0, 31.02, 71.0)):
             proposal = Proposal(1, branch, position, 5)

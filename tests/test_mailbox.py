@@ -74,7 +74,8 @@ def test_commits_arrive_whole(done: bool) -> None:
     chance, position = random.Random(1), 0
     for _ in range(200):
         tokens = tuple(chance.randrange(50_000) for _ in range(chance.randrange(1, 9)))
-        commit = Commit(7, position, tokens, done)
+        awaited, rest = chance.randrange(1024), chance.random() < 0.5
+        commit = Commit(7, position, tokens, done, awaited, rest)
         assert sender.has_room(len(tokens))
         sender.send(commit)
         assert list(receiver.receive()) == [commit]

@@ -43,8 +43,8 @@ BEHIND_A_WRONG_ONE = {Fate.AFTER_MISMATCH, Fate.NEVER_JUDGED, Fate.TOO_LATE}
 
 
 class MoodyPolicy(WindowPolicy):
-    """Asks for another number of proposals every time, and judges as many as it likes: the worst a
-    window policy may do."""
+    """Asks for another number of proposals every time, judges as many as it likes, and lets the draft
+    rest now and then: the worst a window policy may do."""
 
     name = "moody"
 
@@ -58,6 +58,9 @@ class MoodyPolicy(WindowPolicy):
 
     def most(self) -> int:
         return (self.mood // 7 + 3 * len(self.judgements)) % 9
+
+    def rests(self) -> bool:
+        return (self.mood // 3 + len(self.judgements)) % 5 == 0
 
     def judged(self, *, proposed: int, accepted: int) -> None:
         self.judgements.append((proposed, accepted))
@@ -164,6 +167,7 @@ class World:
         self.haste = rng.choice((0.0, 0.0, 0.05, 0.5))
         """How readily the target's own side proposes where nothing is pending."""
         self.draft_alive = True
+        self.told_to_rest = False
         self.stopped_at: int | None = None
         self.made: dict[tuple[int, int], Proposal] = {}
         self.good: dict[tuple[int, int], bool] = {}
@@ -258,6 +262,7 @@ class World:
 
     def propose(self) -> None:
         draft, position = self.draft, len(self.draft.tokens)
+        assert not self.told_to_rest, "a proposal while the draft was to rest"
         assert draft.known <= position < self.max_new_tokens
         promised = min(draft.awaited, self.ahead.promised)
         assert position - draft.known < max(self.ahead.limit(draft.known), promised)
@@ -284,6 +289,7 @@ class World:
         commit, draft = self.to_draft.popleft(), self.draft
         before, known, branch = list(draft.tokens), draft.known, draft.branch
         adoption = draft.hear(commit)
+        self.told_to_rest = commit.rest
         self.events += stamp.commit_heard(self._tick(), commit, adoption, draft, branch)
         assert draft.known == known + len(commit.tokens)
         assert draft.tokens[: draft.known] == self.truth[: draft.known]
@@ -408,7 +414,8 @@ class World:
         self._check_verdict(window, verdict)
         since, now = self.window_since, self._tick()
         self.events += stamp.verdict_reached(since, now, window, verdict)
-        self.policy.passed(proposals=len(window.tokens), start=since, end=now)
+        proposals, tokens = len(window.tokens), len(verdict.tokens)
+        self.policy.passed(proposals=proposals, tokens=tokens, start=since, end=now)
         for offset in range(verdict.accepted):
             key = (window.branch_of(offset), window.position + offset)
             assert key not in self.fates, "two fates"
@@ -455,7 +462,9 @@ class World:
         if commit.done and tokens and self.rng.random() < 0.3:
             self.to_draft.append(Commit(RUN, position, tokens, False))
             position, tokens = position + len(tokens), ()
-        self.to_draft.append(Commit(RUN, position, tokens, commit.done, commit.awaited))
+        self.to_draft.append(
+            Commit(RUN, position, tokens, commit.done, commit.awaited, commit.rest)
+        )
 
     def _tick(self) -> int:
         self.clock += self.rng.choice((0, 1, 5))

@@ -286,7 +286,8 @@ class ByHand:
         answers, _ = self.pair.verify(state.target.committed, window.tokens)
         self._take_in(state, end)
         verdict = self._judge(state, window, start, answers)
-        state.target.policy.passed(proposals=len(window.tokens), start=start, end=end)
+        proposals, tokens = len(window.tokens), len(verdict.tokens)
+        state.target.policy.passed(proposals=proposals, tokens=tokens, start=start, end=end)
         state.sentence = sentences.judged(self, state, window, verdict)
 
     def _judge(

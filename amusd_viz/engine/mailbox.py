@@ -140,8 +140,8 @@ class ProposalReceiver:
 class CommitSender:
     """The target's end of the commits' mailbox: n tokens are n words, the last one flagged.
 
-    The branch bits of the flagged word say whether the run is done, and above that how many
-    proposals the target may wait for.
+    The branch bits of the flagged word say whether the run is done, then whether the draft is to
+    rest, and above that how many proposals the target may wait for.
     """
 
     def __init__(self, shared: Any) -> None:
@@ -154,7 +154,7 @@ class CommitSender:
         tokens = commit.tokens or (_NO_TOKEN,)
         for offset, token in enumerate(tokens):
             last = offset == len(tokens) - 1
-            news = commit.awaited << 1 | commit.done if last else 0
+            news = (commit.awaited << 1 | commit.rest) << 1 | commit.done if last else 0
             self._outbox.put(Word(commit.run, news, commit.position + offset, token, last))
 
 
@@ -174,5 +174,5 @@ class CommitReceiver:
             if word.flag:
                 parts, self._parts = self._parts, []
                 tokens = tuple(part.token for part in parts if part.token != _NO_TOKEN)
-                done, awaited = bool(word.branch & 1), word.branch >> 1
-                yield Commit(word.run, parts[0].position, tokens, done, awaited)
+                done, rest = bool(word.branch & 1), bool(word.branch >> 1 & 1)
+                yield Commit(word.run, parts[0].position, tokens, done, word.branch >> 2, rest)

@@ -15,7 +15,7 @@ from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import Verdict, Window
+from amusd_viz.protocol import Verdict, Window, WindowPolicy
 from amusd_viz.protocol.payoff import Payoff
 
 TRIAL = 24
@@ -26,7 +26,7 @@ class SteppingInRun(TargetRun):
     """The target's half of a run whose draft is stood in for by heads.
 
     Args:
-        lm, order, birth, recorder: see :class:`~amusd_viz.engine.target_worker.TargetRun`.
+        lm, order, birth, recorder, learnt: see :class:`~amusd_viz.engine.target_worker.TargetRun`.
         speculator: the heads, on the target's device.
     """
 
@@ -37,8 +37,9 @@ class SteppingInRun(TargetRun):
         birth: Birth,
         recorder: Recorder,
         speculator: Speculator,
+        learnt: dict[str, WindowPolicy] | None = None,
     ) -> None:
-        super().__init__(lm, order, birth, recorder)
+        super().__init__(lm, order, birth, recorder, learnt)
         self.heads = Heads(speculator, order, self.chooser, recorder)
         adaptive = order.settings.policy == "adaptive"
         self.payoff = Payoff(TRIAL, TRIAL) if adaptive else None

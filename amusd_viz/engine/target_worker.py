@@ -15,11 +15,12 @@ from amusd_viz import stamp
 from amusd_viz.engine.mailbox import CommitSender, ProposalReceiver
 from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
+from amusd_viz.engine.settings import RunSettings
 from amusd_viz.engine.waiting import wait_until
 from amusd_viz.models.choice import TokenChooser, best_candidates
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.tokens import Tokens
-from amusd_viz.protocol import Step, TargetSide, Verdict, Window
+from amusd_viz.protocol import Step, TargetSide, Verdict, Window, WindowPolicy
 from amusd_viz.stop_strings import StopStrings
 
 SILENCE_S = 2.0
@@ -34,6 +35,16 @@ def stop_condition(stops: Sequence[str], folder: Path) -> StopStrings | None:
 tokens_of = lru_cache(maxsize=1)(Tokens)
 
 
+def _experienced(settings: RunSettings, learnt: dict[str, WindowPolicy]) -> WindowPolicy:
+    """The run's policy, which starts from what it measured in the last run of the same method."""
+    policy = settings.window_policy()
+    name = f"{settings.method} {policy.name}"
+    if name in learnt:
+        policy.learn_from(learnt[name])
+    learnt[name] = policy
+    return policy
+
+
 class TargetRun:
     """One run of the target.
 
@@ -42,10 +53,17 @@ class TargetRun:
         order: what to decode.
         birth: what the worker was told; here, its shared memory and vocabulary.
         recorder: where events go.
+        learnt: policies of earlier runs by name; those that measure go on from what they found, and
+            this run's is left there.
     """
 
     def __init__(
-        self, lm: LanguageModel, order: RunOrder, birth: Birth, recorder: Recorder
+        self,
+        lm: LanguageModel,
+        order: RunOrder,
+        birth: Birth,
+        recorder: Recorder,
+        learnt: dict[str, WindowPolicy] | None = None,
     ) -> None:
         settings = order.settings
         assert lm.rows is not None, "the target's passes have one shape"
@@ -61,7 +79,7 @@ class TargetRun:
             max_new_tokens=settings.max_new_tokens,
             end_tokens=order.end_tokens,
             rows=lm.rows,
-            policy=settings.window_policy(),
+            policy=_experienced(settings, {} if learnt is None else learnt),
             run_ahead=settings.run_ahead_policy().promised,
             is_stop=stop_condition(settings.stop, birth.source.folder),
         )
@@ -179,7 +197,8 @@ class TargetRun:
         end = self.recorder.now()
         self._commit(verdict)
         if window.position:
-            self.side.policy.passed(proposals=len(window.tokens), start=start, end=end)
+            proposals, tokens = len(window.tokens), len(verdict.tokens)
+            self.side.policy.passed(proposals=proposals, tokens=tokens, start=start, end=end)
         judged = verdict.tokens if window.tree else (*window.tokens, *verdict.tokens[-1:])
         recorded = [best_candidates(row, judged[i]) for i, row in enumerate(scores)]
         self.recorder.extend(

@@ -90,6 +90,7 @@ def _serve(birth: Birth) -> None:
         ),
     )
     lm = speculator = None
+    learnt: dict[str, Any] = {}
     while True:
         order = birth.orders.recv()
         if order is None:
@@ -99,7 +100,7 @@ def _serve(birth: Birth) -> None:
             _report(birth, SpeculatorReady(parameters=weight_count(speculator)))
             continue
         lm = _fitting(lm, loaded, order)
-        _play(birth, lm, order, speculator)
+        _play(birth, lm, order, speculator, learnt)
 
 
 def _speculator(birth: Birth, loaded: Any) -> Any:
@@ -121,7 +122,7 @@ def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
     return loaded.with_cache(order.cache_length)
 
 
-def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any) -> None:
+def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any, learnt: dict[str, Any]) -> None:
     from amusd_viz.engine.draft_worker import DraftRun
     from amusd_viz.engine.speculator_worker import SpeculatorRun
     from amusd_viz.engine.stepping_in import SteppingInRun
@@ -131,12 +132,14 @@ def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any) -> None:
     if birth.side is ev.Side.DRAFT:
         DraftRun(lm, order, birth, recorder).play()
     elif order.settings.uses_speculator:
-        kind = SteppingInRun if order.settings.uses_draft else SpeculatorRun
         lm.keeps_hidden = True
-        kind(lm, order, birth, recorder, speculator).play()
+        if order.settings.uses_draft:
+            SteppingInRun(lm, order, birth, recorder, speculator, learnt).play()
+        else:
+            SpeculatorRun(lm, order, birth, recorder, speculator).play()
         lm.keeps_hidden = False
     else:
-        TargetRun(lm, order, birth, recorder).play()
+        TargetRun(lm, order, birth, recorder, learnt).play()
     _report(birth, RunOver(order.run))
 
 

@@ -1,4 +1,4 @@
-"""A window policy that chooses its wait and its window from what it measures.
+"""A window policy that chooses its wait and its window, and whether to draft, from what it measures.
 
 The model behind it is that of AMUSD's closed form: from one mismatch to the next a cycle yields the
 same number of tokens, 1/(1-α), whatever is waited for; so the best wait is the one whose cycle is
@@ -14,11 +14,13 @@ before it agreed). Windows are cut where a further proposal costs more time than
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 from amusd_viz.protocol.messages import Proposal
 from amusd_viz.protocol.policies import NO_LIMIT, WindowPolicy
 from amusd_viz.protocol.rates import Duration, Rate
+from amusd_viz.protocol.resting import Resting
 
 LONGEST_WAIT = 16
 """Proposals; waiting for more has never paid in theory with a draft worth having."""
@@ -64,9 +66,13 @@ class AdaptiveWindow(WindowPolicy):
         """Of the branch, if the target was idle, so that it is exact."""
         self._new_in_pass = 0
         """Proposals of a branch that began during the pass that is going on."""
+        self._resting = Resting()
 
     def wait_for(self, pending: Sequence[Proposal]) -> int:
-        return self._wait
+        return 0 if self._resting.now else self._wait
+
+    def rests(self) -> bool:
+        return self._resting.now
 
     def most(self) -> int:
         return self._most
@@ -99,18 +105,32 @@ class AdaptiveWindow(WindowPolicy):
             self._step.add(at - self._last_arrival)
         self._last_arrival = at
 
-    def passed(self, *, proposals: int, start: int, end: int) -> None:
+    def passed(self, *, proposals: int, tokens: int, start: int, end: int) -> None:
+        since, rested = self._verdict_at or start, self._resting.now
         if self._new_in_pass and self._verdict_at:
             # It was in a step when it heard, and is in one now: half a step each.
             self._rough_step.add((end - self._verdict_at) / (self._new_in_pass + 1))
         self._new_in_pass = 0
-        size = min(proposals, LARGEST_WINDOW)
-        self._number += 1
-        self._seen[size] = self._number
-        self._passes.setdefault(size, Duration()).add(max(1, end - start))
         self._verdict_at = end
         self._last_arrival = None
-        self._choose()
+        if not rested:
+            size = min(proposals, LARGEST_WINDOW)
+            self._number += 1
+            self._seen[size] = self._number
+            self._passes.setdefault(size, Duration()).add(max(1, end - start))
+            self._choose()
+        beside = self._costs()[0] if self._passes else end - start
+        self._resting.passed(
+            proposals=proposals, tokens=tokens, since=since, start=start, end=end, beside=beside
+        )
+
+    def learn_from(self, earlier: WindowPolicy) -> None:
+        if not isinstance(earlier, AdaptiveWindow):
+            return
+        vars(self).update(vars(copy.deepcopy(earlier)))
+        # What is left belongs to the earlier run, whose clock and branches were others.
+        self._verdict_at = self._branch = self._new_in_pass = 0
+        self._last_arrival = None
 
     # -- what follows ------------------------------------------------------------------------
 

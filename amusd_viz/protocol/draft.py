@@ -17,6 +17,7 @@ class Pause(StrEnum):
     FIRST_COMMIT = "first_commit"
     END_TOKEN = "end_token"
     LENGTH_LIMIT = "length_limit"
+    RESTING = "resting"
     DONE = "done"
 
 
@@ -69,6 +70,8 @@ class DraftSide:
         self.done = False
         self.awaited = 0
         """How many proposals the target may be waiting for, as it said with its last commit."""
+        self.resting = False
+        """Whether the target has asked for no proposals for now."""
 
     def pause(self) -> Pause | None:
         """Why the draft may not propose now; ``None`` if it may."""
@@ -78,6 +81,8 @@ class DraftSide:
             return Pause.LENGTH_LIMIT
         if self.tokens and self.tokens[-1] in self.end_tokens:
             return Pause.END_TOKEN
+        if self.resting:
+            return Pause.RESTING
         awaited = min(self.awaited, self.run_ahead.promised)
         limit = max(self.run_ahead.limit(self.known), awaited)
         if len(self.tokens) - self.known >= limit:
@@ -98,6 +103,7 @@ class DraftSide:
         assert commit.position == self.known, f"commit at {commit.position}, knew {self.known}"
         self.done = self.done or commit.done
         self.awaited = commit.awaited
+        self.resting = commit.rest
         start, end = commit.position, commit.position + len(commit.tokens)
         self.known = end
         believed = self.tokens[start:end]

@@ -34,6 +34,8 @@ class Commit(NamedTuple):
     awaited: int = 0
     """How many proposals the target may wait for next; a draft that has shrunk its run-ahead lets
     it have so many."""
+    rest: bool = False
+    """The draft is to propose nothing until a commit says otherwise. A scheduling hint, as ``awaited``."""
 
 
 class Fate(StrEnum):

@@ -34,6 +34,10 @@ class WindowPolicy(Protocol):
         """Largest window worth judging (proposals); the rows of a pass limit it anyway."""
         return NO_LIMIT
 
+    def rests(self) -> bool:
+        """Whether the draft should propose nothing for now; then nothing is waited for either."""
+        return False
+
     def judged(self, *, proposed: int, accepted: int) -> None:
         """A window of ``proposed`` proposals was judged; the ``accepted`` leading ones agreed."""
 
@@ -46,8 +50,12 @@ class WindowPolicy(Protocol):
         ``idle``: the target was in no pass, so the proposal has only just come.
         """
 
-    def passed(self, *, proposals: int, start: int, end: int) -> None:
-        """A verification of so many proposals went on from ``start`` to ``end`` ns."""
+    def passed(self, *, proposals: int, tokens: int, start: int, end: int) -> None:
+        """A verification of so many proposals went on from ``start`` to ``end`` ns and committed
+        ``tokens``."""
+
+    def learn_from(self, earlier: WindowPolicy) -> None:
+        """Starts from what the same policy measured in an earlier run of the same models."""
 
 
 class Fixed(WindowPolicy):

@@ -112,10 +112,13 @@ class Verdict(NamedTuple):
     path: tuple[int, ...] = ()
     awaited: int = 0
     """How many proposals the target may wait for next."""
+    rest: bool = False
+    """The draft is to propose nothing for now."""
 
     def commit(self, run: int) -> Commit:
         """The message that tells the draft."""
-        return Commit(run, self.position, self.tokens, self.finish is not None, self.awaited)
+        done = self.finish is not None
+        return Commit(run, self.position, self.tokens, done, self.awaited, self.rest)
 
 
 class TargetSide:
@@ -169,6 +172,8 @@ class TargetSide:
         self.finish: Finish | None = None
         self.awaited = 0
         """How many proposals the last commit asked for; the draft will not stop short of them."""
+        self.resting = False
+        """Whether it asked for none for now."""
         self.chains = 0
         """How many chains of its own this side has judged or begun to."""
 
@@ -356,6 +361,7 @@ class TargetSide:
         self.policy.judged(proposed=window.drafted, accepted=accepted)
         dropped = tuple(self._fates_after(window, path, extra))
         whole = tuple(path) if window.tree else ()
+        self.resting = self.finish is None and self.policy.rests()
         self.awaited = self._asks_for()
         return Verdict(
             window.position,
@@ -366,11 +372,12 @@ class TargetSide:
             self.finish,
             whole,
             self.awaited,
+            self.resting,
         )
 
     def _asks_for(self) -> int:
         """How many proposals behind the new commit the draft is to let the target have."""
-        if self.finish or self.draft_lost:
+        if self.finish or self.draft_lost or self.resting:
             return 0
         return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
 

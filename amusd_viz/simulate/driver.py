@@ -163,7 +163,8 @@ class Simulation:
         )
         self.log.judged(start, end, window, verdict)
         if window.position:
-            self.target.policy.passed(proposals=len(window.tokens), start=start, end=end)
+            proposals, tokens = len(window.tokens), len(verdict.tokens)
+            self.target.policy.passed(proposals=proposals, tokens=tokens, start=start, end=end)
         if verdict.finish:
             self.log.finished(end, verdict.finish, len(self.target.committed))
         elif self.draft:

@@ -75,6 +75,7 @@ WAITED = {
     Wait.FIRST_COMMIT: Look("rgba(204,121,167,0.35)"),
     Wait.END_TOKEN: Look("rgba(0,158,115,0.35)"),
     Wait.LENGTH_LIMIT: Look("rgba(153,153,153,0.35)"),
+    Wait.RESTING: Look("rgba(230,159,0,0.20)"),
 }
 """Waiting, by reason: the palette's hues, pale."""
 
