@@ -14,6 +14,7 @@ import typer
 
 from amusd_viz.cli_bench import bench
 from amusd_viz.cli_equality import equality
+from amusd_viz.cli_models import Device, Draft, Dtype, Pair, Speculator, Target, given
 from amusd_viz.cli_output import check_writable
 from amusd_viz.cli_simulate import calibrate, simulate
 from amusd_viz.errors import AmusdVizError
@@ -83,14 +84,13 @@ def decode(
     run_ahead: Annotated[
         int | None, typer.Option(help="amusd: how far the draft may be past the last commit.")
     ] = None,
-    pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
-    draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
-    speculator: Annotated[
-        str | None, typer.Option(help="Folder of the target's token/embedding speculator.")
-    ] = None,
-    draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
-    target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
+    pair: Pair = None,
+    draft: Draft = None,
+    target: Target = None,
+    speculator: Speculator = None,
+    draft_device: Device = None,
+    target_device: Device = None,
+    dtype: Dtype = None,
     chat: Annotated[
         bool | None,
         typer.Option("--chat/--no-chat", help="Put the prompt into the chat template or not."),
@@ -106,8 +106,15 @@ def decode(
     from amusd_viz.events import Sampling
     from amusd_viz.extras import need_engine
 
-    if pair and (draft or target):
-        raise typer.BadParameter("--pair names both models; leave out --draft and --target")
+    models = given(
+        pair=pair,
+        draft=draft,
+        target=target,
+        speculator=speculator,
+        draft_device=draft_device,
+        target_device=target_device,
+        dtype=dtype,
+    )
     if trace:
         check_writable("--trace", trace)
     prompt = sys.stdin.read() if prompt == "-" else prompt
@@ -115,15 +122,13 @@ def decode(
     from amusd_viz.engine import Session
     from amusd_viz.engine.settings import RunSettings
 
-    places = _given(draft_device=draft_device, target_device=target_device)
-    models = _given(pair=pair, draft=draft, target=target, speculator=speculator)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "seed": seed}
     sampling |= {"min_p": min_p, "repetition_penalty": repetition_penalty}
     how = {"method": method, "max_new_tokens": max_new_tokens}
     how |= _given(policy=policy, lookahead=lookahead, candidates=candidates)
     how |= _given(run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
-    with Session(**places, **models) as warm:
+    with Session(**models) as warm:
         run = warm.decode(prompt, **how, **sampling, **_given(chat=chat))
         interrupted = _follow(run, quiet=json)
     if trace:

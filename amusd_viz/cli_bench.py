@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_models import Device, Draft, Dtype, Pair, Target, given
 from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def bench(
-    pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
-    draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
-    draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
-    target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="bf16, fp32 or fp16.")] = None,
+    pair: Pair = None,
+    draft: Draft = None,
+    target: Target = None,
+    draft_device: Device = None,
+    target_device: Device = None,
+    dtype: Dtype = None,
     rows: Annotated[int | None, typer.Option(help="Rows of every target pass.")] = None,
     methods: Annotated[
         str | None,
@@ -52,8 +53,14 @@ def bench(
     from amusd_viz.engine.settings import RunSettings
     from amusd_viz.events import Sampling
 
-    if pair and (draft or target):
-        raise typer.BadParameter("--pair names both models; leave out --draft and --target")
+    models = given(
+        pair=pair,
+        draft=draft,
+        target=target,
+        draft_device=draft_device,
+        target_device=target_device,
+        dtype=dtype,
+    )
     if output:
         check_writable("--output", output)
     names = [name.strip() for name in methods.split(",")] if methods else list(DEFAULT)
@@ -66,18 +73,10 @@ def bench(
             **({"method": way.method} if way.method else {}),
             **way.settings,
         )
-    models = {
-        "pair": pair,
-        "draft": draft,
-        "target": target,
-        "draft_device": draft_device,
-        "target_device": target_device,
-        "dtype": dtype,
-    }
     benchmark = Benchmark(
         ways,
         _prompts(prompts, dataset, limit),
-        models={name: value for name, value in models.items() if value is not None},
+        models=models,
         rows=rows or ROWS,
         max_new_tokens=max_new_tokens,
         sampling=sampling,

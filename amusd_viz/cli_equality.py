@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_models import Draft, Dtype, Pair, Speculator, Target, given
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
@@ -19,13 +20,11 @@ WAYS = "speculator,speculator-tree,synchronous,amusd,amusd+speculator"
 
 
 def equality(
-    pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
-    draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
-    speculator: Annotated[
-        str | None, typer.Option(help="Folder of the target's token/embedding speculator.")
-    ] = None,
-    dtype: Annotated[str | None, typer.Option(help="bf16, fp32 or fp16.")] = None,
+    pair: Pair = None,
+    draft: Draft = None,
+    target: Target = None,
+    speculator: Speculator = None,
+    dtype: Dtype = None,
     rows: Annotated[int | None, typer.Option(help="Rows of every target pass.")] = None,
     methods: Annotated[str, typer.Option(help="Some of the methods, with commas.")] = WAYS,
     temperatures: Annotated[str, typer.Option(help="With commas; 0 is greedy.")] = "0,0.8",
@@ -51,17 +50,13 @@ def equality(
     from amusd_viz.engine import Session
     from amusd_viz.engine.session import ROWS
 
-    if pair and (draft or target):
-        raise typer.BadParameter("--pair names both models; leave out --draft and --target")
+    models = given(pair=pair, draft=draft, target=target, speculator=speculator, dtype=dtype)
     ways = parse_ways([name.strip() for name in methods.split(",")], "adaptive")
     check_ways(ways)
     samplings = _samplings(temperatures, seed)
     asked = load_prompts(prompts, limit=limit)
-    chosen = {"pair": pair, "draft": draft, "target": target}
-    chosen |= {"speculator": speculator, "dtype": dtype}
-    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     total = len(asked) * len(ways) * len(samplings)
-    with Session(**given, rows=rows or ROWS) as session:
+    with Session(**models, rows=rows or ROWS) as session:
         runs = compare_outputs(session, ways, asked, samplings, max_new_tokens=max_new_tokens)
         (found,) = deque(_with_bar(runs, total), maxlen=1)
     if json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amusd_viz.cli_models import Device, Draft, Dtype, Pair, Target, given
 from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
@@ -179,11 +180,12 @@ def calibrate(
         list[Path] | None,
         typer.Argument(help="Recorded runs of one pair; none: decode and measure now."),
     ] = None,
-    pair: Annotated[str | None, typer.Option(help="Draft and target by one short name.")] = None,
-    draft: Annotated[str | None, typer.Option(help="Draft model: a name or a path.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target model: a name or a path.")] = None,
-    draft_device: Annotated[str | None, typer.Option(help="Such as cpu:0 or cuda:0.")] = None,
-    target_device: Annotated[str | None, typer.Option(help="Such as cpu:1 or cuda:1.")] = None,
+    pair: Pair = None,
+    draft: Draft = None,
+    target: Target = None,
+    draft_device: Device = None,
+    target_device: Device = None,
+    dtype: Dtype = None,
     rows: Annotated[
         int, typer.Option(help="Most rows of a target pass; sizes up to it are measured.")
     ] = 8,
@@ -217,16 +219,16 @@ def calibrate(
         need_engine()
         from amusd_viz.engine import Session
 
-        chosen = {
-            "pair": pair,
-            "draft": draft,
-            "target": target,
-            "draft_device": draft_device,
-            "target_device": target_device,
-        }
-        given = {name: value for name, value in chosen.items() if value is not None}
+        models = given(
+            pair=pair,
+            draft=draft,
+            target=target,
+            draft_device=draft_device,
+            target_device=target_device,
+            dtype=dtype,
+        )
         how = {"max_new_tokens": max_new_tokens, "progress": _say}
-        with Session(**given, rows=rows) as session:
+        with Session(**models, rows=rows) as session:
             found = measure(session, **how)
             predictions = predict(found)
             if verify:
