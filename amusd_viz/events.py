@@ -57,7 +57,8 @@ class Wait(StrEnum):
     LENGTH_LIMIT = "length_limit"
     """The draft has proposed up to the last position of the output."""
     RESTING = "resting"
-    """The target has asked for no proposals: it measures, or decodes faster, without them."""
+    """The target has asked for no more proposals for now: it decodes faster without them, or sees
+    whether it does."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

@@ -262,10 +262,10 @@ class World:
 
     def propose(self) -> None:
         draft, position = self.draft, len(self.draft.tokens)
-        assert not self.told_to_rest, "a proposal while the draft was to rest"
         assert draft.known <= position < self.max_new_tokens
         promised = min(draft.awaited, self.ahead.promised)
-        assert position - draft.known < max(self.ahead.limit(draft.known), promised)
+        allowed = 0 if self.told_to_rest else self.ahead.limit(draft.known)
+        assert position - draft.known < max(allowed, promised)
         assert not draft.tokens or draft.tokens[-1] not in self.end_tokens
         token = self.models.draft(draft.tokens)
         unsure = token % 2 == 0

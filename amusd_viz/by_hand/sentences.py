@@ -27,7 +27,7 @@ _PAUSES = {
     Pause.FIRST_COMMIT: "The draft takes turns: it waits for the target's first token.",
     Pause.END_TOKEN: "The draft has proposed the end of the text; there is nothing behind it.",
     Pause.LENGTH_LIMIT: "The draft has proposed up to the last position of the output.",
-    Pause.RESTING: "The target has asked for no proposals for now; it decodes alone.",
+    Pause.RESTING: "The target has asked for no more proposals for now.",
     Pause.DONE: "The draft knows that the text is complete.",
 }
 _DONE = "The text is complete."

@@ -43,9 +43,9 @@ class RunSettings:
         sampling: how the target chooses; see :class:`~amusd_viz.events.Sampling`.
         policy: how many proposals the target waits for (both AMUSDs): ``"paper"``, ``"eager"``,
             ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
-            run-ahead too and lets a draft rest that does not pay. A speculator drafts before every
-            pass; with ``"adaptive"`` it drafts as many tokens as pay, or none, and steps in for a
-            draft only while that pays.
+            run-ahead too, and lets a draft that does not pay take turns or rest. A speculator
+            drafts before every pass; with ``"adaptive"`` it drafts as many tokens as pay, or none,
+            and steps in for a draft only while that pays.
         lookahead: proposals a round (synchronous; of a speculator: how many heads speak).
         candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
             all that steps in beside a draft.

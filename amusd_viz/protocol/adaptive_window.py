@@ -1,4 +1,4 @@
-"""A window policy that chooses its wait and its window, and whether to draft, from what it measures.
+"""A window policy that chooses its wait, its window and the draft's pace from what it measures.
 
 The model behind it is that of AMUSD's closed form: from one mismatch to the next a cycle yields the
 same number of tokens, 1/(1-α), whatever is waited for; so the best wait is the one whose cycle is
@@ -18,9 +18,9 @@ import copy
 from collections.abc import Sequence
 
 from amusd_viz.protocol.messages import Proposal
+from amusd_viz.protocol.pace import Pace, PaceChoice
 from amusd_viz.protocol.policies import NO_LIMIT, WindowPolicy
 from amusd_viz.protocol.rates import Duration, Rate
-from amusd_viz.protocol.resting import Resting
 
 LONGEST_WAIT = 16
 """Proposals; waiting for more has never paid in theory with a draft worth having."""
@@ -53,6 +53,8 @@ class AdaptiveWindow(WindowPolicy):
         """The same from how many proposals came during a pass; too long where the draft paused."""
         self._late = Duration()
         self._passes: dict[int, Duration] = {}
+        self._undisturbed: dict[int, Duration] = {}
+        """Of passes beside a draft that waits for its turn."""
         self._seen: dict[int, int] = {}
         """The number of the last pass of each size."""
         self._number = 0
@@ -66,16 +68,20 @@ class AdaptiveWindow(WindowPolicy):
         """Of the branch, if the target was idle, so that it is exact."""
         self._new_in_pass = 0
         """Proposals of a branch that began during the pass that is going on."""
-        self._resting = Resting()
+        self._pace = PaceChoice()
+        self._turn = 1
+        """Proposals of a turn, where draft and target take turns."""
 
     def wait_for(self, pending: Sequence[Proposal]) -> int:
-        return 0 if self._resting.now else self._wait
+        if self._pace.now is Pace.TURNS:
+            return self._turn
+        return 0 if self._pace.now is Pace.ALONE else self._wait
 
     def rests(self) -> bool:
-        return self._resting.now
+        return self._pace.now is not Pace.FREE
 
     def most(self) -> int:
-        return self._most
+        return self._turn if self._pace.now is Pace.TURNS else self._most
 
     # -- what is observed --------------------------------------------------------------------
 
@@ -106,23 +112,25 @@ class AdaptiveWindow(WindowPolicy):
         self._last_arrival = at
 
     def passed(self, *, proposals: int, tokens: int, start: int, end: int) -> None:
-        since, rested = self._verdict_at or start, self._resting.now
+        since, free = self._verdict_at or start, self._pace.now is Pace.FREE
         if self._new_in_pass and self._verdict_at:
             # It was in a step when it heard, and is in one now: half a step each.
             self._rough_step.add((end - self._verdict_at) / (self._new_in_pass + 1))
         self._new_in_pass = 0
         self._verdict_at = end
         self._last_arrival = None
-        if not rested:
+        if free:
             size = min(proposals, LARGEST_WINDOW)
             self._number += 1
             self._seen[size] = self._number
             self._passes.setdefault(size, Duration()).add(max(1, end - start))
             self._choose()
-        beside = self._costs()[0] if self._passes else end - start
-        self._resting.passed(
-            proposals=proposals, tokens=tokens, since=since, start=start, end=end, beside=beside
-        )
+        elif proposals == self._turn:
+            self._undisturbed.setdefault(proposals, Duration()).add(max(1, end - start))
+        self._pace.passed(proposals=proposals, tokens=tokens, since=since, start=start, end=end)
+        if self._passes:
+            costs = self._costs()
+            self._pace.choose(beside=costs[0], turns=self._expected_of_turns(costs))
 
     def learn_from(self, earlier: WindowPolicy) -> None:
         if not isinstance(earlier, AdaptiveWindow):
@@ -150,6 +158,32 @@ class AdaptiveWindow(WindowPolicy):
         )
         if not self._step.count and step < WORTH_A_LOOK * costs[0]:
             self._wait = min(1, self._most)
+
+    def _expected_of_turns(self, costs: Sequence[float]) -> float | None:
+        """Tokens per ns if the draft took turns with the target, in turns as long as pays."""
+        alone, step = self._pace.alone, self._step.value or self._rough_step.value
+        if alone is None or step is None:
+            return None
+        acceptance = min(SURE, self._agreement.value)
+        tokens, rates = 1.0, {}
+        for size in range(1, len(costs)):
+            tokens += acceptance**size
+            if (cost := self._cost_in_turns(size, costs, alone)) is not None:
+                rates[size] = tokens / (size * step + cost)
+        if not rates:
+            return None
+        self._turn = max(rates, key=rates.__getitem__)
+        return rates[self._turn]
+
+    def _cost_in_turns(self, size: int, costs: Sequence[float], alone: float) -> float | None:
+        """Time of a pass while the draft does nothing (ns); ``None`` where no such pass was seen yet."""
+        seen = self._undisturbed.get(size)
+        if seen:
+            return seen.value
+        known = self._passes.get(size)
+        if known is None or known.count < SEEN_ENOUGH:
+            return None
+        return costs[size] - max(0.0, costs[0] - alone)
 
     def _costs(self) -> list[float]:
         """Time of a pass by the size of its window, never falling (ns); the last one goes on."""

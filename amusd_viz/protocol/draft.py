@@ -71,7 +71,7 @@ class DraftSide:
         self.awaited = 0
         """How many proposals the target may be waiting for, as it said with its last commit."""
         self.resting = False
-        """Whether the target has asked for no proposals for now."""
+        """Whether the target has asked for no more than it may be waiting for."""
 
     def pause(self) -> Pause | None:
         """Why the draft may not propose now; ``None`` if it may."""
@@ -81,11 +81,12 @@ class DraftSide:
             return Pause.LENGTH_LIMIT
         if self.tokens and self.tokens[-1] in self.end_tokens:
             return Pause.END_TOKEN
-        if self.resting:
-            return Pause.RESTING
         awaited = min(self.awaited, self.run_ahead.promised)
+        ahead = len(self.tokens) - self.known
+        if self.resting:
+            return Pause.RESTING if ahead >= awaited else None
         limit = max(self.run_ahead.limit(self.known), awaited)
-        if len(self.tokens) - self.known >= limit:
+        if ahead >= limit:
             return Pause.FIRST_COMMIT if limit == 0 and self.known == 0 else Pause.RUN_AHEAD_LIMIT
         return None
 

@@ -35,7 +35,7 @@ class WindowPolicy(Protocol):
         return NO_LIMIT
 
     def rests(self) -> bool:
-        """Whether the draft should propose nothing for now; then nothing is waited for either."""
+        """Whether the draft should go no further than the target waits for it."""
         return False
 
     def judged(self, *, proposed: int, accepted: int) -> None:

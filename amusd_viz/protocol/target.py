@@ -113,7 +113,7 @@ class Verdict(NamedTuple):
     awaited: int = 0
     """How many proposals the target may wait for next."""
     rest: bool = False
-    """The draft is to propose nothing for now."""
+    """The draft is to go no further than that for now."""
 
     def commit(self, run: int) -> Commit:
         """The message that tells the draft."""
@@ -173,7 +173,7 @@ class TargetSide:
         self.awaited = 0
         """How many proposals the last commit asked for; the draft will not stop short of them."""
         self.resting = False
-        """Whether it asked for none for now."""
+        """Whether it asked for no more than those for now."""
         self.chains = 0
         """How many chains of its own this side has judged or begun to."""
 
@@ -377,7 +377,7 @@ class TargetSide:
 
     def _asks_for(self) -> int:
         """How many proposals behind the new commit the draft is to let the target have."""
-        if self.finish or self.draft_lost or self.resting:
+        if self.finish or self.draft_lost:
             return 0
         return max(0, min(self.policy.wait_for(self.pending), self.run_ahead, self._window_limit()))
 
