@@ -15,7 +15,7 @@ from pathlib import Path
 from amusd_viz.paths import cache, cached
 
 _FOLDER = Path(__file__).parent
-SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c"))
+SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c", "halves.c"))
 HEADER = _FOLDER / "eight.h"
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 
@@ -103,6 +103,8 @@ def library() -> ctypes.CDLL | None:
     ]
     loaded.likeliest.restype = ctypes.c_double
     loaded.likeliest.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
+    loaded.multiply_halves.restype = None
+    loaded.multiply_halves.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
     loaded.move_slot.restype = None
     loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
     return loaded
