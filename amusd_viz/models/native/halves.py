@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -10,19 +11,8 @@ from amusd_viz.models.speculator import Speculator
 
 FEW = 16
 """Rows up to which reading the weights is most of the work."""
-
-
-def in_halves(speculator: Speculator) -> Speculator:
-    """The same speculator with projections and output layers in 16 bits, where that is compiled.
-
-    What it proposes may differ in a tie of a few parts in a thousand; what is accepted never depends
-    on it.
-    """
-    if library() is not None:
-        for name in ("proj", "head"):
-            layers = getattr(speculator, name)
-            setattr(speculator, name, nn.ModuleList(HalvesLinear(layer) for layer in layers))
-    return speculator
+TOGETHER = 16
+"""Columns that are packed into eight words."""
 
 
 class HalvesLinear(nn.Module):
@@ -35,21 +25,50 @@ class HalvesLinear(nn.Module):
         RuntimeError: there is no compiled library here.
     """
 
-    weight: torch.Tensor
-
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         found = library()
         if found is None:
             raise RuntimeError("16-bit layers need the compiled library")
         self._multiply = found.multiply_halves
-        self.register_buffer("weight", linear.weight.detach().bfloat16().contiguous())
+        self.weight = linear.weight.detach().bfloat16()
+        self.packed = packed(self.weight)
+
+    @property
+    def width(self) -> int:
+        """Columns of the packed matrix: those of the layer, and zeros."""
+        return 2 * self.packed.shape[1]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out, width = self.weight.shape
-        rows = x.reshape(-1, width).float().contiguous()
+        out, columns = self.weight.shape
+        rows = x.reshape(-1, columns).float()
         if len(rows) > FEW:
             return nn.functional.linear(x, self.weight.to(x.dtype))
+        rows = nn.functional.pad(rows, (0, self.width - columns)).contiguous()
         y = torch.empty(len(rows), out)
-        self._multiply(self.weight.data_ptr(), out, width, len(rows), rows.data_ptr(), y.data_ptr())
+        self._multiply(
+            self.packed.ctypes.data, out, self.width, len(rows), rows.data_ptr(), y.data_ptr()
+        )
         return y.reshape(*x.shape[:-1], out).to(x.dtype)
+
+
+def packed(weight: torch.Tensor) -> np.ndarray:
+    """The words of a bf16 matrix as halves.c reads them, ``(out, columns / 2)``."""
+    missing = -weight.shape[1] % TOGETHER
+    bits = nn.functional.pad(weight, (0, missing)).contiguous().view(torch.int16).cpu().numpy()
+    halves = bits.view(np.uint16).astype(np.uint32).reshape(len(bits), -1, 2, TOGETHER // 2)
+    words = halves[:, :, 0] << 16 | halves[:, :, 1]
+    return np.ascontiguousarray(words.reshape(len(bits), -1))
+
+
+def in_halves(speculator: Speculator) -> Speculator:
+    """The same speculator with projections and output layers in 16 bits, where that is compiled.
+
+    What it proposes may differ where two tokens are nearly as likely; what is accepted never depends
+    on it.
+    """
+    if library() is not None:
+        for name in ("proj", "head"):
+            layers = getattr(speculator, name)
+            setattr(speculator, name, nn.ModuleList(HalvesLinear(layer) for layer in layers))
+    return speculator

@@ -105,6 +105,14 @@ def library() -> ctypes.CDLL | None:
     loaded.likeliest.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
     loaded.multiply_halves.restype = None
     loaded.multiply_halves.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
+    real = ctypes.c_float
+    loaded.next_state.restype = None
+    loaded.next_state.argtypes = [
+        *(_pointer, ctypes.c_int, ctypes.c_int, _pointer, _pointer),
+        *(real, _pointer, _pointer, real, _pointer),
+    ]
+    loaded.best_word.restype = real
+    loaded.best_word.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, *[_pointer] * 3]
     loaded.move_slot.restype = None
     loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
     return loaded
