@@ -376,3 +376,29 @@ def _check_readable(report: Report) -> None:
     Console(file=out, width=90).print(tables(report))
     for word in ("amusd/synchronous", "same tokens", "lookahead"):
         assert word in out.getvalue()
+
+
+# -- what is said of it --------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[1]
+SPEED_LINES = [
+    line
+    for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    if "(assets/bench/" in line
+]
+AGAINST = ("autoregressive", "autoregressive-all", "synchronous", "synchronous-all")
+
+
+@pytest.mark.parametrize("line", SPEED_LINES)
+def test_the_readmes_speeds_are_those_of_the_kept_reports(line: str) -> None:
+    dtype, speed, *ratios, link = (cell.strip() for cell in line.strip("|").split("|"))
+    report = json.loads((ROOT / link.split("(")[1].rstrip(")")).read_text(encoding="utf-8"))
+    found = report["methods"]["amusd"]
+    assert report["identical"]
+    assert found["numerics"]["dtype"] == dtype
+    assert f"{found['tokens_per_second']:.0f}" == speed
+    assert ratios == [f"{report['ratios'][f'amusd/{other}']['median']:.2f}" for other in AGAINST]
+
+
+def test_the_readme_tells_speeds() -> None:
+    assert len(SPEED_LINES) >= 2
