@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from amusd_viz.models.drafting import Shape, draft
+from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.chain import chain_drafter
 from amusd_viz.models.native.halves import FEW, HalvesLinear, in_halves
 from amusd_viz.models.native.library import library
@@ -23,7 +24,7 @@ def test_it_equals_torch_with_the_rounded_weights(width: int, rows: int) -> None
     nn.init.normal_(linear.weight, std=width**-0.5, generator=generator)
     x = torch.randn(2, rows, width, generator=generator)[:, : (rows + 1) // 2]
     expected = nn.functional.linear(x, linear.weight.bfloat16().float())
-    assert torch.allclose(HalvesLinear(linear)(x), expected, atol=1e-5)
+    assert torch.allclose(HalvesLinear(linear, Arena())(x), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -46,6 +46,12 @@ class ListedEmbedding(nn.Module):
         return torch.where((place >= 0)[..., None], own, others)
 
     @torch.no_grad()
+    def row(self, token: int) -> torch.Tensor:
+        """The row of a single token, ``(width,)``."""
+        place = int(self.place[token])
+        return self.rows[place] if place >= 0 else self._target[token].to(self.rows) * self.scale
+
+    @torch.no_grad()
     def whole(self) -> torch.Tensor:
         """The rows of the whole vocabulary, ``(V, width)``."""
         return self.forward(torch.arange(len(self.place), device=self.place.device))

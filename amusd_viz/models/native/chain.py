@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from amusd_viz.models.drafting import Drafted
+from amusd_viz.models.listed_embedding import ListedEmbedding
 from amusd_viz.models.native.halves import HalvesLinear
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import EPSILON, Speculator
@@ -30,6 +31,7 @@ class ChainDrafter:
         self._proj, self._head = list(speculator.proj), list(speculator.head)
         self._gains = [layer.weight.detach().float().numpy() for layer in speculator.ln]
         self._shifts = [layer.bias.detach().float().numpy() for layer in speculator.ln]
+        self._listed = speculator.config.short_list
         room = max(layer.width for layer in (*self._proj, *self._head))
         self._states = np.zeros((2, room), dtype=np.float32)
         """The present state and the next one; the columns behind them stay zero."""
@@ -66,10 +68,12 @@ class ChainDrafter:
         config = self.speculator.config
         copy = 0 if config.tie_weights else head
         layer = self._proj[min(head, 1) if config.tie_weights else head]
-        row = self.speculator.emb[copy](torch.tensor(token)).float().numpy()
+        embedding = self.speculator.emb[copy]
+        listed = isinstance(embedding, ListedEmbedding)
+        row = (embedding.row(token) if listed else embedding.weight[token]).float().numpy()
         now, then = self._states
         self._next_state(
-            *(layer.packed.ctypes.data, layer.width, len(row), now.ctypes.data, row.ctypes.data),
+            *(layer.packed.data_ptr(), layer.width, len(row), now.ctypes.data, row.ctypes.data),
             *(config.token_weight, self._gains[copy].ctypes.data),
             *(self._shifts[copy].ctypes.data, EPSILON, then.ctypes.data),
         )
@@ -79,12 +83,11 @@ class ChainDrafter:
     def _speak(self, head: int) -> tuple[int, float]:
         layer = self._head[0 if self.speculator.config.tie_weights else head]
         chance = self._best_word(
-            *(layer.packed.ctypes.data, layer.width, len(layer.packed)),
+            *(layer.packed.data_ptr(), layer.width, len(layer.packed)),
             *(self._states[0].ctypes.data, self._logits.ctypes.data, self._best.ctypes.data),
         )
         column = int(self._best[0])
-        listed = self.speculator.short_list
-        return (column if listed is None else int(listed[column])), chance
+        return (self._listed[column] if self._listed else column), chance
 
 
 def chain_drafter(speculator: Speculator) -> ChainDrafter | None:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import Speculator
 
@@ -20,19 +21,20 @@ class HalvesLinear(nn.Module):
 
     Args:
         linear: whose weights are rounded.
+        arena: where they are kept.
 
     Raises:
         RuntimeError: there is no compiled library here.
     """
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, linear: nn.Linear, arena: Arena) -> None:
         super().__init__()
         found = library()
         if found is None:
             raise RuntimeError("16-bit layers need the compiled library")
         self._multiply = found.multiply_halves
         self.weight = linear.weight.detach().bfloat16()
-        self.packed = packed(self.weight)
+        self.packed = arena.keep(packed(self.weight))
 
     @property
     def width(self) -> int:
@@ -47,18 +49,18 @@ class HalvesLinear(nn.Module):
         rows = nn.functional.pad(rows, (0, self.width - columns)).contiguous()
         y = torch.empty(len(rows), out)
         self._multiply(
-            self.packed.ctypes.data, out, self.width, len(rows), rows.data_ptr(), y.data_ptr()
+            self.packed.data_ptr(), out, self.width, len(rows), rows.data_ptr(), y.data_ptr()
         )
         return y.reshape(*x.shape[:-1], out).to(x.dtype)
 
 
-def packed(weight: torch.Tensor) -> np.ndarray:
+def packed(weight: torch.Tensor) -> torch.Tensor:
     """The words of a bf16 matrix as halves.c reads them, ``(out, columns / 2)``."""
     missing = -weight.shape[1] % TOGETHER
     bits = nn.functional.pad(weight, (0, missing)).contiguous().view(torch.int16).cpu().numpy()
     halves = bits.view(np.uint16).astype(np.uint32).reshape(len(bits), -1, 2, TOGETHER // 2)
     words = halves[:, :, 0] << 16 | halves[:, :, 1]
-    return np.ascontiguousarray(words.reshape(len(bits), -1))
+    return torch.from_numpy(words.reshape(len(bits), -1).view(np.int32))
 
 
 def in_halves(speculator: Speculator) -> Speculator:
@@ -68,7 +70,8 @@ def in_halves(speculator: Speculator) -> Speculator:
     on it.
     """
     if library() is not None:
+        arena = Arena()
         for name in ("proj", "head"):
             layers = getattr(speculator, name)
-            setattr(speculator, name, nn.ModuleList(HalvesLinear(layer) for layer in layers))
+            setattr(speculator, name, nn.ModuleList(HalvesLinear(one, arena) for one in layers))
     return speculator
