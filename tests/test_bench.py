@@ -384,7 +384,7 @@ ROOT = Path(__file__).parents[1]
 SPEED_LINES = [
     line
     for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    if "(assets/bench/" in line
+    if line.startswith("|") and "(assets/bench/" in line
 ]
 AGAINST = ("autoregressive", "autoregressive-all", "synchronous", "synchronous-all")
 
