@@ -172,8 +172,6 @@ class TargetSide:
         self.finish: Finish | None = None
         self.awaited = 0
         """How many proposals the last commit asked for; the draft will not stop short of them."""
-        self.resting = False
-        """Whether it asked for no more than those for now."""
         self.chains = 0
         """How many chains of its own this side has judged or begun to."""
 
@@ -361,7 +359,6 @@ class TargetSide:
         self.policy.judged(proposed=window.drafted, accepted=accepted)
         dropped = tuple(self._fates_after(window, path, extra))
         whole = tuple(path) if window.tree else ()
-        self.resting = self.finish is None and self.policy.rests()
         self.awaited = self._asks_for()
         return Verdict(
             window.position,
@@ -372,7 +369,7 @@ class TargetSide:
             self.finish,
             whole,
             self.awaited,
-            self.resting,
+            self.finish is None and self.policy.rests(),
         )
 
     def _asks_for(self) -> int:
