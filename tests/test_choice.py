@@ -133,3 +133,14 @@ def test_what_is_recorded_is_the_same_in_c_and_in_numpy(scores: list[float], dat
     wanted = chances / chances.sum()
     assert ours[0] == pytest.approx(wanted[token], abs=2e-5)
     assert [p for _, p in ours[1]] == pytest.approx([wanted[i] for i in order], abs=2e-5)
+
+
+@pytest.mark.parametrize("words", [1023, 1025, 2056, 49_152])
+def test_the_best_of_a_whole_vocabulary_are_found_and_weighed(words: int) -> None:
+    row = np.random.default_rng(words).normal(0, 3, words).astype(np.float32)
+    chance, best = best_candidates(row, words - 1)
+    chances = np.exp(row.astype(float) - row.max())
+    chances /= chances.sum()
+    assert [i for i, _ in best] == np.argsort(-row, kind="stable")[:5].tolist()
+    assert [p for _, p in best] == pytest.approx(chances[[i for i, _ in best]], abs=1e-5)
+    assert chance == pytest.approx(chances[-1], abs=1e-5)

@@ -4,17 +4,39 @@
 
 #include "eight.h"
 
+enum { BLOCK = 1024 };
+
+/* exp(x) for x <= 0 within four millionths of itself; what is recorded has five digits. */
+ALWAYS __m256 about_exp8(__m256 x) {
+    x = _mm256_mul_ps(_mm256_max_ps(x, _mm256_set1_ps(-87.0f)), _mm256_set1_ps(1.44269504f));
+    const __m256 whole = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    x = _mm256_sub_ps(x, whole);
+    __m256 p = _mm256_set1_ps(9.6004e-3f);
+    p = _mm256_fmadd_ps(p, x, _mm256_set1_ps(5.591689e-2f));
+    p = _mm256_fmadd_ps(p, x, _mm256_set1_ps(2.4023718e-1f));
+    p = _mm256_fmadd_ps(p, x, _mm256_set1_ps(6.9312199e-1f));
+    p = _mm256_fmadd_ps(p, x, _mm256_set1_ps(1.0f));
+    return _mm256_castsi256_ps(_mm256_add_epi32(
+        _mm256_castps_si256(p), _mm256_slli_epi32(_mm256_cvtps_epi32(whole), 23)));
+}
+
+/* Whether one of 32 scores is above the limit. */
+ALWAYS int any_above(const float *scores, float limit) {
+    const __m256 a = _mm256_max_ps(_mm256_loadu_ps(scores), _mm256_loadu_ps(scores + 8));
+    const __m256 b = _mm256_max_ps(_mm256_loadu_ps(scores + 16), _mm256_loadu_ps(scores + 24));
+    return _mm256_movemask_ps(
+        _mm256_cmp_ps(_mm256_max_ps(a, b), _mm256_set1_ps(limit), _CMP_GT_OQ));
+}
+
 /* Puts the ids of the `most` best of `n` scores into `best`, in order; of equal ones the first.
  * Returns the sum of exp(score - best score). Scores may be -infinity, and n any number >= most. */
 double likeliest(const float *scores, int n, int most, int32_t *best) {
     int found = 0;
     for (int i = 0; i < n; i++) {
         if (found == most) {
-            /* Nearly every eight are below the last of the best. */
-            const __m256 last = _mm256_set1_ps(scores[best[most - 1]]);
-            while (i + 8 <= n && !_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(scores + i),
-                                                                   last, _CMP_GT_OQ)))
-                i += 8;
+            /* Nearly all are below the last of the best. */
+            const float last = scores[best[most - 1]];
+            while (i + 32 <= n && !any_above(scores + i, last)) i += 32;
             if (i >= n) break;
             if (!(scores[i] > scores[best[most - 1]])) continue;
         }
@@ -25,8 +47,20 @@ double likeliest(const float *scores, int n, int most, int32_t *best) {
     const __m256 highest = _mm256_set1_ps(scores[best[0]]);
     double total = 0;
     int i = 0;
-    for (; i + 8 <= n; i += 8)
-        total += sum8(exp8(_mm256_sub_ps(_mm256_loadu_ps(scores + i), highest)));
+    while (i + 8 <= n) {
+        /* Few enough are added in 32 bits that rounding does not matter. */
+        __m256 a = _mm256_setzero_ps(), b = a;
+        const int stop = n - i > BLOCK ? i + BLOCK : n;
+        for (; i + 16 <= stop; i += 16) {
+            a = _mm256_add_ps(a, about_exp8(_mm256_sub_ps(_mm256_loadu_ps(scores + i), highest)));
+            b = _mm256_add_ps(b, about_exp8(_mm256_sub_ps(_mm256_loadu_ps(scores + i + 8), highest)));
+        }
+        if (i + 8 <= stop) {
+            a = _mm256_add_ps(a, about_exp8(_mm256_sub_ps(_mm256_loadu_ps(scores + i), highest)));
+            i += 8;
+        }
+        total += sum8(_mm256_add_ps(a, b));
+    }
     for (; i < n; i++) total += expf(scores[i] - scores[best[0]]);
     return total;
 }
