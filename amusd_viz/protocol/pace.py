@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-from amusd_viz.protocol.rates import MEMORY, Duration
+from amusd_viz.protocol.rates import Duration, Throughput
 
 TRIAL = 12
 """Passes before anything is concluded about a pace."""
@@ -45,7 +45,7 @@ class PaceChoice:
 
     def __init__(self) -> None:
         self.now = Pace.FREE
-        self._yields = {pace: _Yield() for pace in Pace}
+        self._yields = {pace: Throughput() for pace in Pace}
         self._alone = Duration()
         self._since_change = 0
         """Passes at the present pace."""
@@ -63,7 +63,7 @@ class PaceChoice:
         was over at ``since`` (ns)."""
         self._since_change += 1
         if self._since_change > UNDER_WAY or self.now is Pace.FREE:
-            self._yields[self.now].count(tokens, end - since)
+            self._yields[self.now].add(tokens, end - since)
             if self.now is Pace.ALONE and not proposals:
                 self._alone.add(end - start)
 
@@ -88,7 +88,7 @@ class PaceChoice:
                 self._change(Pace.ALONE)
         elif self.now is not Pace.FREE and self._since_change >= self._stay:
             self._stay = min(LONGEST_STAY, 2 * self._stay)
-            self._yields[Pace.FREE] = _Yield()
+            self._yields[Pace.FREE] = Throughput()
             self._change(Pace.FREE)
         elif self._since_change % TRIAL == 0:
             self._settle(turns)
@@ -100,14 +100,14 @@ class PaceChoice:
             return
         rates = {Pace.FREE: self._yields[Pace.FREE].rate, Pace.ALONE: 1 / self.alone}
         tried = self._yields[Pace.TURNS]
-        if tried.passes >= TRIAL - UNDER_WAY:
+        if tried.count >= TRIAL - UNDER_WAY:
             rates[Pace.TURNS] = tried.rate
         elif turns is not None:
             rates[Pace.TURNS] = turns / PROMISING
         # After a look the question is whether to go on as before it.
         present = self.now if self.now in rates and self._since_change != LOOK else Pace.FREE
         best = max(rates, key=rates.__getitem__)
-        if rates[best] <= rates[present] * (1 + self._yields[present].doubt):
+        if rates[best] <= rates[present] * (1 + _doubt(self._yields[present])):
             best = present
         if best is not self.now:
             self._change(best)
@@ -118,22 +118,6 @@ class PaceChoice:
         self.now, self._since_change = pace, 0
 
 
-class _Yield:
-    """Tokens by time, of late."""
-
-    def __init__(self) -> None:
-        self.passes = 0
-        self._tokens = self._ns = 0.0
-
-    def count(self, tokens: int, ns: int) -> None:
-        self.passes += 1
-        self._tokens = self._tokens * MEMORY + tokens
-        self._ns = self._ns * MEMORY + ns
-
-    @property
-    def rate(self) -> float:
-        return self._tokens / self._ns if self._ns else 0.0
-
-    @property
-    def doubt(self) -> float:
-        return DOUBT / math.sqrt(max(1, min(self.passes, 1 / (1 - MEMORY))))
+def _doubt(seen: Throughput) -> float:
+    """How far a rate may be from the true one, as a share of it."""
+    return DOUBT / math.sqrt(max(1, seen.effective))

@@ -6,6 +6,8 @@ this is as pure as the rest.
 
 from __future__ import annotations
 
+from amusd_viz.protocol.rates import Throughput
+
 FORGETS = 0.9
 """Weight of the past against the newest observation."""
 TRIAL = 8
@@ -25,8 +27,8 @@ class Payoff:
     def __init__(self, trial: int = TRIAL, look: int = 1) -> None:
         self._trial = trial
         self._look = look
-        self._drafted = _Speed()
-        self._plain = _Speed()
+        self._drafted = Throughput(FORGETS)
+        self._plain = Throughput(FORGETS)
         self._rounds = 0
         self._pause = 0
         self._next_pause = FIRST_PAUSE
@@ -41,44 +43,25 @@ class Payoff:
     def passed(self, *, tokens: int, ns: int, proposals: int) -> None:
         """A pass committed ``tokens`` and took ``ns``, drafting included."""
         if proposals:
-            self._drafted.note(tokens, ns)
+            self._drafted.add(tokens, ns)
             self._rounds += 1
             if self._rounds >= self._trial:
                 self._judge()
         else:
-            self._plain.note(tokens, ns)
+            self._plain.add(tokens, ns)
             if self._pause:
                 self._pause -= 1
                 if not self._pause:
                     self._rounds = 0
 
     def _judge(self) -> None:
-        if not self._plain.known:
+        if not self._plain.count:
             self._pause = self._look
         elif self._drafted.rate < self._plain.rate:
             self._pause, self._next_pause = (
                 self._next_pause,
                 min(2 * self._next_pause, LONGEST_PAUSE),
             )
-            self._drafted = _Speed()
+            self._drafted = Throughput(FORGETS)
         else:
             self._next_pause = FIRST_PAUSE
-
-
-class _Speed:
-    """Tokens by time, of late."""
-
-    def __init__(self) -> None:
-        self.tokens = self.ns = 0.0
-
-    @property
-    def known(self) -> bool:
-        return self.ns > 0
-
-    @property
-    def rate(self) -> float:
-        return self.tokens / self.ns
-
-    def note(self, tokens: int, ns: int) -> None:
-        self.tokens = FORGETS * self.tokens + tokens
-        self.ns = FORGETS * self.ns + ns

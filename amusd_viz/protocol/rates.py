@@ -47,3 +47,32 @@ class Duration:
     def value(self) -> float | None:
         """``None`` while nothing was seen."""
         return median(self._recent) if self._recent else None
+
+
+class Throughput:
+    """Tokens by time, of late.
+
+    Args:
+        memory: how much of an old observation is left after a new one.
+    """
+
+    def __init__(self, memory: float = MEMORY) -> None:
+        self.count = 0
+        """Observations so far."""
+        self._memory = memory
+        self._tokens = self._ns = 0.0
+
+    def add(self, tokens: int, ns: int) -> None:
+        self.count += 1
+        self._tokens = self._tokens * self._memory + tokens
+        self._ns = self._ns * self._memory + ns
+
+    @property
+    def rate(self) -> float:
+        """Tokens per ns; 0 while no time was seen."""
+        return self._tokens / self._ns if self._ns else 0.0
+
+    @property
+    def effective(self) -> float:
+        """Observations that still count: all of the first few, then as many as are remembered."""
+        return min(self.count, 1 / (1 - self._memory))
