@@ -56,3 +56,25 @@ def test_a_killed_draft_changes_nothing(session: Session) -> None:
             break
     assert run.wait().token_ids == plain.token_ids
     assert [f.side for f in run.trace.of(ev.Failed)] == [ev.Side.DRAFT]
+
+
+def test_recorded_passes_are_used_and_change_no_bit(tmp_path_factory) -> None:
+    import torch
+    from tiny_models import save_tiny_pair
+    from transformers import AutoModelForCausalLM
+
+    from amusd_viz.models.causal_lm import CausalLM
+
+    folder = save_tiny_pair(tmp_path_factory.mktemp("tiny"))[1]
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval().to("cuda:0")
+    plain, recorded = CausalLM(model, 64, 4), CausalLM(model, 64, 4)
+    plain.capture = None
+    for lm in (plain, recorded):
+        lm.prefill([4, 8, 15])
+    assert recorded._graphed is not None, "this model's passes can be recorded"
+    text = [4, 8, 15]
+    for step in range(20):
+        window = [3, 5, 7][: step % 4]
+        logits = plain.logits_after(text, window)
+        assert torch.equal(logits, recorded.logits_after(text, window))
+        text.append(int(logits[0].argmax()))

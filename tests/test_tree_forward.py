@@ -59,7 +59,6 @@ def separate(model: torch.nn.Module, prefix: list[int], tree: Tree) -> tuple[tor
 def test_a_flattened_tree_equals_separate_passes(
     model: torch.nn.Module, lm: CausalLM, prompt: list[int], more: list[int], tree: Tree
 ) -> None:
-    lm.keeps_hidden = True
     lm.prefill(prompt)
     prefix = [*prompt, *more]
     logits = lm.logits_of_tree(prefix, tree.tokens, tree.parents)
@@ -91,7 +90,6 @@ def test_a_chain_is_bit_equal_to_a_window_where_rows_are_fixed(
     model: torch.nn.Module, prompt: list[int], tokens: list[int]
 ) -> None:
     lm = CausalLM(model, LENGTH, ROWS)
-    lm.keeps_hidden = True
     chain = Tree.chain(tokens)
     lm.prefill(prompt)
     as_tree = lm.logits_of_tree([*prompt, 3], chain.tokens, chain.parents)
@@ -103,7 +101,6 @@ def test_a_chain_is_bit_equal_to_a_window_where_rows_are_fixed(
 
 def test_the_state_is_what_the_output_layer_reads(model: torch.nn.Module, lm: CausalLM) -> None:
     head = model.get_output_embeddings()
-    lm.keeps_hidden = True
     for forward in (
         lambda: lm.prefill([4, 8, 15])[None],
         lambda: lm.logits_after([4, 8, 15, 16], [23, 42]),
@@ -114,12 +111,7 @@ def test_the_state_is_what_the_output_layer_reads(model: torch.nn.Module, lm: Ca
             torch.testing.assert_close(head(lm.hidden[-len(logits) :]), logits)
 
 
-def test_states_are_kept_only_where_they_are_wanted(model: torch.nn.Module) -> None:
-    lm = CausalLM(model, LENGTH, ROWS)
-    head = model.get_output_embeddings()
+def test_no_hook_is_left_on_the_model(model: torch.nn.Module, lm: CausalLM) -> None:
     lm.prefill([4, 8, 15])
     lm.logits_after([4, 8, 15, 16], [23])
-    assert not lm.hidden.numel()
-    lm.keeps_hidden = True
-    assert len(lm.logits_after([4, 8, 15, 16], [23])) == len(lm.hidden)
-    assert not head._forward_pre_hooks
+    assert not model.get_output_embeddings()._forward_pre_hooks

@@ -133,12 +133,10 @@ def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any, learnt: dict[
     if birth.side is ev.Side.DRAFT:
         DraftRun(lm, order, birth, recorder).play()
     elif order.settings.uses_speculator:
-        lm.keeps_hidden = True
         if order.settings.uses_draft:
             SteppingInRun(lm, order, birth, recorder, speculator, learnt).play()
         else:
             SpeculatorRun(lm, order, birth, recorder, speculator).play()
-        lm.keeps_hidden = False
     else:
         TargetRun(lm, order, birth, recorder, learnt).play()
     _report(birth, RunOver(order.run))

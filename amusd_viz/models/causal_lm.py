@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import torch
 
+from amusd_viz.models.graphed_pass import Compute, GraphedPass, PassInputs, capture_for
 from amusd_viz.models.rollback_cache import Positions, rollback_cache
 from amusd_viz.protocol import plan_cache
 
@@ -29,11 +29,8 @@ class CausalLM:
         self.device = next(model.parameters()).device
         self.tokens: list[int] = []
         """What the cache holds, in order."""
-        self.keeps_hidden = False
-        """Whether :attr:`hidden` is wanted: only speculators ask for it."""
         self.hidden = torch.empty(0)
-        """The states that the output layer read for the logits returned last, ``(rows, width)``;
-        empty unless they are kept."""
+        """The states that the output layer read for the logits returned last, ``(rows, width)``."""
         self._positions = Positions()
         self._cache = rollback_cache(
             model.config.get_text_config().num_hidden_layers, cache_length, self._positions
@@ -41,6 +38,9 @@ class CausalLM:
         span = torch.arange(cache_length, device=self.device)
         self._span = span
         self._mask = (span[None, :] <= span[:, None])[None, None]
+        self.capture = capture_for(self.device)
+        self._graphed: Compute | None = None
+        """The pass over :attr:`rows` rows, or one row of a draft, where it could be recorded."""
 
     def reset(self) -> None:
         """Forgets everything; the next call must be :meth:`prefill`."""
@@ -50,7 +50,10 @@ class CausalLM:
     def prefill(self, prompt: Sequence[int]) -> torch.Tensor:
         """Feeds the prompt in one pass of its own shape; returns the logits after it, ``(V,)``."""
         self.tokens = []
-        return self._forward(list(prompt), len(prompt), 1)[0]
+        logits = self._forward(list(prompt), len(prompt), 1)[0]
+        if self.capture:
+            self._graphed, self.capture = self._recorded(prompt[-1]), None
+        return logits
 
     @torch.inference_mode()
     def logits_after(self, prefix: Sequence[int], window: Sequence[int] = ()) -> torch.Tensor:
@@ -141,38 +144,65 @@ class CausalLM:
     ) -> torch.Tensor:
         start = len(self.tokens)
         padded = feed + [feed[-1]] * (rows - len(feed))
-        self._positions.length = start
-        self._positions.rows = self._span[start : start + rows]
-        with self._hidden_kept():
-            output = self.model(
-                input_ids=torch.tensor([padded], device=self.device),
-                position_ids=places[None],
-                attention_mask=mask,
-                cache=self._cache,
-                use_cache=True,
-                # The head runs over all rows of a fixed shape; a prefill needs only its last one.
-                logits_to_keep=0 if rows == self.rows else wanted,
-            )
-        logits = output.logits[0]
-        if len(logits) != rows:
+        inputs = self._inputs(padded, start, places, mask)
+        if rows != (self.rows or 1):
+            # A pass of its own shape, such as a prefill, needs only the last logits.
+            logits, self.hidden = self._compute(inputs, wanted)
             return logits
+        logits, states = (self._graphed or self._compute)(inputs)
         kept = slice(len(feed) - wanted, len(feed))
-        if self.keeps_hidden:
-            self.hidden = self.hidden[kept]
+        self.hidden = states[kept]
         return logits[kept]
 
-    @contextmanager
-    def _hidden_kept(self) -> Iterator[None]:
-        """Keeps what the output layer reads, whatever the model calls it, where that is wanted."""
-        if not self.keeps_hidden:
-            yield
-            return
+    def _inputs(
+        self, padded: list[int], start: int, places: torch.Tensor, mask: torch.Tensor
+    ) -> PassInputs:
+        self._positions.length = start
+        ids = torch.tensor([padded], device=self.device)
+        return PassInputs(ids, places[None], self._span[start : start + len(padded)], mask)
 
-        def keep(_module: torch.nn.Module, read: tuple[torch.Tensor, ...]) -> None:
-            self.hidden = read[0][0]
+    def _compute(self, inputs: PassInputs, wanted: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of the last ``wanted`` rows (0: of all) and what the output layer read for them."""
+        self._positions.rows = inputs.entries
+        read: list[torch.Tensor] = []
+
+        def keep(_module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> None:
+            read.append(given[0][0])
 
         hook = self.model.get_output_embeddings().register_forward_pre_hook(keep)
         try:
-            yield
+            output = self.model(
+                input_ids=inputs.ids,
+                position_ids=inputs.places,
+                attention_mask=inputs.mask,
+                cache=self._cache,
+                use_cache=True,
+                logits_to_keep=wanted,
+            )
         finally:
             hook.remove()
+        return output.logits[0], read[0]
+
+    def _recorded(self, token: int) -> Compute | None:
+        """The pass of fixed shape as a graph, if that computes the same here.
+
+        What it writes lies behind the pointer, like the padding of any pass.
+        """
+        assert self.capture is not None
+        rows, start = self.rows or 1, len(self.tokens)
+        if start + 1 + rows > self.cache_length:
+            return None
+        # Two places, so that nothing of the first is taken for a constant.
+        tried = [
+            (place, self._span[place : place + rows], self._mask[:, :, place : place + rows])
+            for place in (start, start + 1)
+        ]
+        try:
+            example = self._inputs([token] * rows, *tried[0])
+            graphed = GraphedPass(self._compute, example, self.capture)
+        except RuntimeError:
+            return None
+        same = all(
+            graphed.agrees(self._compute, self._inputs([token] * rows, *where)) for where in tried
+        )
+        return graphed if same else None

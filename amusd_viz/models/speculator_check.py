@@ -50,7 +50,6 @@ def right_tokens(
 def _states(lm: LanguageModel, prompt: Sequence[int], answer: Sequence[int]) -> torch.Tensor:
     """What the output layer reads to choose each token of ``answer``, ``(tokens, width)``."""
     lm.reset()
-    lm.keeps_hidden = True
     size = lm.rows or len(answer)
     states = []
     for start in range(0, len(answer), size):

@@ -64,7 +64,6 @@ def _pieces(file: Path, texts: Tokens) -> Iterator[list[int]]:
 
 def _read(ids: list[int], lm: CausalLM, index: int) -> Text:
     lm.reset()
-    lm.keeps_hidden = True
     logits = lm.logits_after(ids[:1], ids[1:-1]).float()
     best = logits.log_softmax(-1).topk(min(TOP, logits.shape[-1]))
     return Text(

@@ -45,8 +45,6 @@ class NativeLM:
         self.cache_length = cache_length
         self.tokens: list[int] = []
         """What the cache holds, in order."""
-        self.keeps_hidden = True
-        """States cost nothing here, so they are always kept."""
         self.hidden: torch.Tensor = torch.empty(0)
         """The states that the output layer read for the rows of the last pass, ``(rows, width)``."""
         self._slots = -(-cache_length // BLOCK) * BLOCK
