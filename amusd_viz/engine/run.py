@@ -38,14 +38,16 @@ class Run:
         self._tokens = tokens
         self._request_stop = request_stop
         self._outstanding = set(sides)
-        self._events: list[ev.Event] = []
+        self._arrived: list[ev.Event] = []
+        self._told: list[ev.Event] = []
+        """Those of them that somebody has looked at, with the texts of their tokens."""
         self._error: AmusdVizError | None = None
         self._changed = threading.Condition()
         self._trace: Trace | None = None
 
     def __repr__(self) -> str:
         state = "over" if self.done else "going on"
-        return f"Run({self.header.method}, {state}, {len(self._events)} events)"
+        return f"Run({self.header.method}, {state}, {len(self._arrived)} events)"
 
     # -- what the caller may ask -------------------------------------------------------------
 
@@ -62,7 +64,10 @@ class Run:
     def events_from(self, index: int) -> Sequence[ev.Event]:
         """Events number ``index`` and later, in order of arrival. Safe in any thread."""
         with self._changed:
-            return self._events[index:]
+            # Texts are added for those who look: while nobody does, the devices have the cores.
+            for event in self._arrived[len(self._told) :]:
+                self._told.append(self._with_texts(event))
+            return self._told[index:]
 
     def __iter__(self) -> Iterator[ev.Event]:
         seen = 0
@@ -72,11 +77,10 @@ class Run:
         if self._error:
             raise self._error
 
-    def _next_events(self, seen: int) -> list[ev.Event]:
+    def _next_events(self, seen: int) -> Sequence[ev.Event]:
         """Waits for events beyond the first ``seen``; none are left if it returns nothing."""
-        self._wait_for(lambda: len(self._events) > seen or self.done, None)
-        with self._changed:
-            return self._events[seen:]
+        self._wait_for(lambda: len(self._arrived) > seen or self.done, None)
+        return self.events_from(seen)
 
     def wait(self, timeout: float | None = None) -> Run:
         """Waits until the run is over and returns it.
@@ -103,7 +107,7 @@ class Run:
         """The whole run; waits for its end."""
         self.wait()
         if self._trace is None:
-            self._trace = Trace(self.header, self._events)
+            self._trace = Trace(self.header, self.events_from(0))
         return self._trace
 
     @property
@@ -134,10 +138,9 @@ class Run:
     # -- what the session tells it -----------------------------------------------------------
 
     def happened(self, events: Sequence[ev.Event]) -> None:
-        """Takes in a batch of one side's events and adds the texts of its tokens."""
-        events = [self._with_texts(event) for event in events]
+        """Takes in a batch of one side's events."""
         with self._changed:
-            self._events += events
+            self._arrived += events
             self._changed.notify_all()
 
     def side_over(self, side: ev.Side) -> None:
