@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -125,11 +125,11 @@ def decode(
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "seed": seed}
     sampling |= {"min_p": min_p, "repetition_penalty": repetition_penalty}
     how = {"method": method, "max_new_tokens": max_new_tokens}
-    how |= _given(policy=policy, lookahead=lookahead, candidates=candidates)
-    how |= _given(run_ahead=run_ahead, stop=stop)
+    how |= given(policy=policy, lookahead=lookahead, candidates=candidates)
+    how |= given(run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
     with Session(**models) as warm:
-        run = warm.decode(prompt, **how, **sampling, **_given(chat=chat))
+        run = warm.decode(prompt, **how, **sampling, **given(chat=chat))
         interrupted = _follow(run, quiet=json)
     if trace:
         run.trace.save(trace)
@@ -248,11 +248,6 @@ app.command()(bench)
 app.command()(equality)
 app.command()(simulate)
 app.command()(calibrate)
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """The settings that were given; the engine knows the others' defaults."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _show_profile(trace: Trace, *, err: bool = False) -> None:

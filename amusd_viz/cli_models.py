@@ -22,7 +22,7 @@ Dtype = Annotated[
 def given(
     *, pair: str | None = None, draft: str | None = None, target: str | None = None, **more: Any
 ) -> dict[str, Any]:
-    """What was named, as ``Session`` takes it.
+    """The settings that were given, as the engine takes them, which knows the others' defaults.
 
     Raises:
         typer.BadParameter: both a pair and one of its models are named.
