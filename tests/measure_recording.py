@@ -122,9 +122,11 @@ def around(owner: Any, name: str, first: Any = None, then: Any = None) -> None:
 
 def measure(dtype: str, rounds: int) -> dict[str, Any]:
     """Medians of recorded and unrecorded steps (ms) and their ratio, by way, device and rows."""
+    import measure_recording  # As a module that the workers can import, too.
+
     from amusd_viz.engine import Session, worker_process
 
-    worker_process.worker_main = worker_that_switches
+    worker_process.worker_main = measure_recording.worker_that_switches
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FOLDER] = folder

@@ -9,6 +9,7 @@ import msgspec
 
 from amusd_viz.errors import SettingError
 from amusd_viz.metrics import measure
+from amusd_viz.paths import assets
 from amusd_viz.simulate.prediction import Prediction
 from amusd_viz.simulate.probe import Decodes
 
@@ -43,6 +44,32 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
     def off(self) -> float:
         """How far the prediction is from the median run, as a share of it."""
         return self.predicted / statistics.median(self.measured) - 1
+
+
+class KeptComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair that was calibrated, and what it then did with other prompts.
+
+    Attributes:
+        pair: its short name.
+        dtype: of the run.
+        machine: where it was.
+        prompts: how many others were decoded.
+        max_new_tokens: length of each run (tokens).
+        held_out: the methods and settings, predicted beside measured.
+    """
+
+    pair: str
+    dtype: str
+    machine: str
+    prompts: int
+    max_new_tokens: int
+    held_out: tuple[HeldOut, ...]
+
+
+def kept_comparisons() -> list[KeptComparison]:
+    """Those that come with the package (``amusd-viz calibrate --verify``), on two CPU cores."""
+    files = sorted(assets("measured", "predicted").glob("*.json"))
+    return [msgspec.json.decode(file.read_bytes(), type=KeptComparison) for file in files]
 
 
 def compare_with_runs(
