@@ -83,12 +83,12 @@ def worker_that_switches(birth: Any) -> None:
     from amusd_viz.engine.recorder import Recorder
 
     switch = Switch()
-    only_when_on(switch, Recorder, "add")
-    only_when_on(switch, Recorder, "extend")
+    for name in ("add", "extend", "later"):
+        only_when_on(switch, Recorder, name)
     for name in ("proposal_received", "commit_heard", "verify_started", "verdict_reached"):
         only_when_on(switch, stamp, name, otherwise=())
     for module in (draft_worker, target_worker):
-        only_when_on(switch, module, "best_candidates", otherwise=(0.0, []))
+        only_when_on(switch, module, "chances")
     draft, target = draft_worker.DraftRun, target_worker.TargetRun
     around(draft, "_propose", first=lambda run, _: switch.step(run.recorder, 1))
     around(

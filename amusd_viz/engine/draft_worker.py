@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from amusd_viz import events as ev
@@ -11,9 +12,9 @@ from amusd_viz.engine.mailbox import CommitReceiver, ProposalSender
 from amusd_viz.engine.orders import ABORT, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.models.choice import Chances, TokenChooser, chances
 from amusd_viz.models.kernels import LanguageModel
-from amusd_viz.protocol import DraftSide, Pause
+from amusd_viz.protocol import DraftSide, Pause, Proposal
 
 
 class DraftRun:
@@ -88,26 +89,14 @@ class DraftRun:
         scores = self.chooser.processed(logits, prefix)
         token = self.chooser.choose(scores, len(side.tokens))
         threshold = self.order.settings.unsure_below
-        likely = best_candidates(scores, token) if threshold else None
-        unsure = likely is not None and likely[0] < threshold
+        seen = chances(scores, token) if threshold else None
+        unsure = seen is not None and seen.taken < threshold
         proposal = side.propose(token, unsure=unsure)
         end = self.recorder.now()
         self.outbox.send(proposal)
         # What only the record needs is worked out behind the message.
-        probability, best = likely or best_candidates(scores, token)
-        self.recorder.add(
-            ev.Proposed(
-                start=start,
-                end=end,
-                branch=proposal.branch,
-                position=proposal.position,
-                token=token,
-                probability=probability,
-                alternatives=tuple(ev.Candidate(i, "", p) for i, p in best),
-                unsure=unsure,
-                computed=computed,
-            )
-        )
+        seen = seen or chances(scores, token)
+        self.recorder.later(partial(_proposed, proposal, seen, start, computed, end))
 
     def _wait(self, paused: Pause) -> None:
         self.recorder.flush()
@@ -126,3 +115,21 @@ class DraftRun:
         if delays := self.order.settings.delays[0]:
             time.sleep(delays[self._steps % len(delays)])
             self._steps += 1
+
+
+def _proposed(
+    proposal: Proposal, seen: Chances, start: int, computed: int, end: int
+) -> list[ev.Event]:
+    """What is recorded of a step."""
+    step = ev.Proposed(
+        start=start,
+        end=end,
+        branch=proposal.branch,
+        position=proposal.position,
+        token=proposal.token,
+        probability=seen.taken,
+        alternatives=tuple(ev.Candidate(i, "", p) for i, p in seen.candidates()),
+        unsure=proposal.unsure,
+        computed=computed,
+    )
+    return [step]

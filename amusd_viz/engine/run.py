@@ -42,7 +42,9 @@ class Run:
         self._told: list[ev.Event] = []
         """Those of them that somebody has looked at, with the texts of their tokens."""
         self._error: AmusdVizError | None = None
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        # Who waits for the end is not woken by every batch: that would take time from the devices.
+        self._news, self._over = threading.Condition(lock), threading.Condition(lock)
         self._trace: Trace | None = None
 
     def __repr__(self) -> str:
@@ -63,7 +65,7 @@ class Run:
 
     def events_from(self, index: int) -> Sequence[ev.Event]:
         """Events number ``index`` and later, in order of arrival. Safe in any thread."""
-        with self._changed:
+        with self._news:
             # Texts are added for those who look: while nobody does, the devices have the cores.
             for event in self._arrived[len(self._told) :]:
                 self._told.append(self._with_texts(event))
@@ -79,7 +81,7 @@ class Run:
 
     def _next_events(self, seen: int) -> Sequence[ev.Event]:
         """Waits for events beyond the first ``seen``; none are left if it returns nothing."""
-        self._wait_for(lambda: len(self._arrived) > seen or self.done, None)
+        self._wait_for(self._news, lambda: len(self._arrived) > seen or self.done, None)
         return self.events_from(seen)
 
     def wait(self, timeout: float | None = None) -> Run:
@@ -92,7 +94,7 @@ class Run:
             EngineError: the run could not be finished.
             KeyboardInterrupt: the caller was interrupted; the run is stopped first.
         """
-        self._wait_for(lambda: self.done, timeout)
+        self._wait_for(self._over, lambda: self.done, timeout)
         if self._error and self.done:
             raise self._error
         return self
@@ -124,40 +126,46 @@ class Run:
         """The text of some token ids, without special tokens, up to a stop string."""
         return until_stop(self._tokens.text(ids), self.header.stop)
 
-    def _wait_for(self, ready: Callable[[], bool], timeout: float | None) -> None:
+    def _wait_for(
+        self, told: threading.Condition, ready: Callable[[], bool], timeout: float | None
+    ) -> None:
         try:
-            with self._changed:
-                self._changed.wait_for(ready, timeout)
+            with told:
+                told.wait_for(ready, timeout)
         except KeyboardInterrupt:
             # Outside our lock: stopping takes the session's, whose holder may be waiting for ours.
             self.stop()
-            with self._changed:
-                self._changed.wait_for(lambda: self.done, _PATIENCE_AFTER_INTERRUPT_S)
+            with self._over:
+                self._over.wait_for(lambda: self.done, _PATIENCE_AFTER_INTERRUPT_S)
             raise
 
     # -- what the session tells it -----------------------------------------------------------
 
     def happened(self, events: Sequence[ev.Event]) -> None:
         """Takes in a batch of one side's events."""
-        with self._changed:
+        with self._news:
             self._arrived += events
-            self._changed.notify_all()
+            self._news.notify_all()
 
     def side_over(self, side: ev.Side) -> None:
         """One worker is idle again, or gone."""
-        with self._changed:
+        with self._over:
             self._outstanding.discard(side)
-            self._changed.notify_all()
+            self._tell()
 
     def waits_for(self, side: ev.Side) -> bool:
         return side in self._outstanding
 
     def fail(self, error: AmusdVizError) -> None:
         """The run cannot be finished."""
-        with self._changed:
+        with self._over:
             self._error = error
             self._outstanding.clear()
-            self._changed.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._news.notify_all()
+        self._over.notify_all()
 
     def _with_texts(self, event: ev.Event) -> ev.Event:
         if isinstance(event, ev.Proposed):

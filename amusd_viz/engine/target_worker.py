@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.settings import RunSettings
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.choice import TokenChooser, best_candidates
+from amusd_viz.models.choice import Chances, TokenChooser, chances
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window, WindowPolicy
@@ -119,7 +119,7 @@ class TargetRun:
         for proposal in self.inbox.receive():
             now = self.recorder.now()
             dropped = self.side.receive(proposal, now)
-            self.recorder.extend(stamp.proposal_received(now, proposal, dropped))
+            self.recorder.later(partial(stamp.proposal_received, now, proposal, dropped))
 
     def _flag(self, which: int) -> bool:
         return self.flags[which] == self.order.run
@@ -200,20 +200,8 @@ class TargetRun:
             proposals, tokens = len(window.tokens), len(verdict.tokens)
             self.side.policy.passed(proposals=proposals, tokens=tokens, start=start, end=end)
         judged = verdict.tokens if window.tree else (*window.tokens, *verdict.tokens[-1:])
-        recorded = [best_candidates(row, judged[i]) for i, row in enumerate(scores)]
-        self.recorder.extend(
-            stamp.verdict_reached(
-                start,
-                end,
-                window,
-                verdict,
-                probabilities=[p for p, _ in recorded],
-                alternatives=[
-                    tuple(ev.Candidate(i, "", p) for i, p in best) for _, best in recorded
-                ],
-                computed=computed,
-            )
-        )
+        seen = [chances(row, judged[i]) for i, row in enumerate(scores)]
+        self.recorder.later(partial(_judged, start, computed, end, window, verdict, seen))
         if verdict.finish:
             self._finish(verdict, end)
         return verdict
@@ -226,3 +214,23 @@ class TargetRun:
         if delays := self.order.settings.delays[1]:
             time.sleep(delays[self._steps % len(delays)])
             self._steps += 1
+
+
+def _judged(
+    start: int,
+    computed: int,
+    end: int,
+    window: Window,
+    verdict: Verdict,
+    seen: Sequence[Chances],
+) -> list[ev.Event]:
+    """What is recorded of a pass."""
+    return stamp.verdict_reached(
+        start,
+        end,
+        window,
+        verdict,
+        probabilities=[row.taken for row in seen],
+        alternatives=[tuple(ev.Candidate(i, "", p) for i, p in row.candidates()) for row in seen],
+        computed=computed,
+    )

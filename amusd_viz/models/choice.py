@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -70,26 +71,47 @@ BEST = 5
 """How many candidates of a position are recorded."""
 
 
-def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[int, float]]]:
-    """What is recorded of a choice: the probability of ``token``, and the best ids with theirs.
+class Chances(NamedTuple):
+    """What is recorded of a choice, as it was computed; made into plain numbers when there is time.
+
+    Attributes:
+        ids: of the best scores, int32 of shape ``(up to BEST,)``; of equal ones the first.
+        probabilities: theirs, then that of the token taken; float64, to five digits.
+    """
+
+    ids: np.ndarray
+    probabilities: np.ndarray
+
+    @property
+    def taken(self) -> float:
+        """The probability of the token taken."""
+        return float(self.probabilities[-1])
+
+    def candidates(self) -> list[tuple[int, float]]:
+        """The best ids with their probabilities."""
+        return list(zip(self.ids.tolist(), self.probabilities.tolist(), strict=False))
+
+
+def chances(scores: np.ndarray, token: int) -> Chances:
+    """What is recorded of taking ``token`` by ``scores``.
 
     Probabilities are those of the distribution sampled from (of the plain softmax when greedy).
     """
-    top, total = _likeliest(scores)
-    highest = scores[top[0]]
-    chances = [(i, round(float(np.exp(scores[i] - highest)) / total, 5)) for i in top]
-    return round(float(np.exp(scores[token] - highest)) / total, 5), chances
-
-
-def _likeliest(scores: np.ndarray) -> tuple[list[int], float]:
-    """Ids of the best scores, of equal ones the first; and the sum of exp(score - best)."""
     native = library()
     most = min(BEST, len(scores))
     if native is not None and scores.dtype == np.float32 and scores.flags.c_contiguous:
-        best = np.empty(most, dtype=np.int32)
-        total = native.likeliest(scores.ctypes.data, len(scores), most, best.ctypes.data)
-        return best.tolist(), total
+        found = Chances(np.empty(most, np.int32), np.empty(most + 1))
+        ids, probabilities = (part.ctypes.data for part in found)
+        native.chances(scores.ctypes.data, len(scores), most, token, ids, probabilities)
+        return found
     least = np.partition(scores, -most)[-most]
     above = np.flatnonzero(scores >= least)
     top = above[np.argsort(-scores[above], kind="stable")][:most]
-    return top.tolist(), float(np.exp(scores - scores[top[0]]).sum())
+    weights = np.exp(scores - scores[top[0]], dtype=np.float64)
+    return Chances(top, np.round(weights[[*top, token]] / weights.sum(), 5))
+
+
+def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[int, float]]]:
+    """The probability of ``token``, and the best ids with theirs: :func:`chances`, read out."""
+    found = chances(scores, token)
+    return found.taken, found.candidates()

@@ -101,8 +101,8 @@ def library() -> ctypes.CDLL | None:
         ctypes.c_int,
         _pointer,
     ]
-    loaded.likeliest.restype = ctypes.c_double
-    loaded.likeliest.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
+    loaded.chances.restype = None
+    loaded.chances.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
     loaded.multiply_halves.restype = None
     loaded.multiply_halves.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
     real = ctypes.c_float

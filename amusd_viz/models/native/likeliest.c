@@ -29,8 +29,8 @@ ALWAYS int any_above(const float *scores, float limit) {
 }
 
 /* Puts the ids of the `most` best of `n` scores into `best`, in order; of equal ones the first.
- * Returns the sum of exp(score - best score). Scores may be -infinity, and n any number >= most. */
-double likeliest(const float *scores, int n, int most, int32_t *best) {
+ * Scores may be -infinity, and n any number >= most. */
+void best_of(const float *scores, int n, int most, int32_t *best) {
     int found = 0;
     for (int i = 0; i < n; i++) {
         if (found == most) {
@@ -44,7 +44,11 @@ double likeliest(const float *scores, int n, int most, int32_t *best) {
         for (; place > 0 && scores[i] > scores[best[place - 1]]; place--) best[place] = best[place - 1];
         best[place] = i;
     }
-    const __m256 highest = _mm256_set1_ps(scores[best[0]]);
+}
+
+/* The sum of exp(score - highest) over `n` scores, none of which is above the highest. */
+static double sum_of_chances(const float *scores, int n, float most) {
+    const __m256 highest = _mm256_set1_ps(most);
     double total = 0;
     int i = 0;
     while (i + 8 <= n) {
@@ -61,6 +65,22 @@ double likeliest(const float *scores, int n, int most, int32_t *best) {
         }
         total += sum8(_mm256_add_ps(a, b));
     }
-    for (; i < n; i++) total += expf(scores[i] - scores[best[0]]);
+    for (; i < n; i++) total += expf(scores[i] - most);
     return total;
+}
+
+/* The same as best_of; returns the sum of exp(score - best score). */
+double likeliest(const float *scores, int n, int most, int32_t *best) {
+    best_of(scores, n, most, best);
+    return sum_of_chances(scores, n, scores[best[0]]);
+}
+
+/* The best ids as above, and in `chance` their probabilities, then that of `token`, to five digits. */
+void chances(const float *scores, int n, int most, int token, int32_t *best, double *chance) {
+    const double total = likeliest(scores, n, most, best);
+    const float highest = scores[best[0]];
+    for (int i = 0; i <= most; i++) {
+        const float score = scores[i < most ? best[i] : token];
+        chance[i] = nearbyint(1e5 * (double)expf(score - highest) / total) / 1e5;
+    }
 }

@@ -514,7 +514,7 @@ static void attention(const model *m, const layer *l, const float *qkv, int rows
     }
 }
 
-double likeliest(const float *scores, int n, int most, int32_t *best);
+void best_of(const float *scores, int n, int most, int32_t *best);
 
 /* A draft only needs to know its best words well: all are scored with four bits, and those that may
  * be the best again with eight. */
@@ -522,7 +522,7 @@ static void refine(const matrix *head, int rows, const quantised *x, float *logi
     int32_t best[REFINED];
     for (int r = 0; r < rows; r++) {
         float *row = logits + (size_t)r * head->out;
-        likeliest(row, head->out, REFINED, best);
+        best_of(row, head->out, REFINED, best);
         for (int i = 0; i < REFINED; i++)
             if (x->spread)
                 low_bit_tile(Q8, 1, 1, 1, head, best[i] / 8, x, r, row);
