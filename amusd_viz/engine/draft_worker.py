@@ -12,8 +12,9 @@ from amusd_viz.engine.mailbox import CommitReceiver, ProposalSender
 from amusd_viz.engine.orders import ABORT, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.choice import Chances, TokenChooser, chances
+from amusd_viz.models.choice import TokenChooser, chances
 from amusd_viz.models.kernels import LanguageModel
+from amusd_viz.models.native.library import Chances
 from amusd_viz.protocol import DraftSide, Pause, Proposal
 
 

@@ -17,8 +17,9 @@ from amusd_viz.engine.orders import ABORT, DRAFT_LOST, STOP, Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.settings import RunSettings
 from amusd_viz.engine.waiting import wait_until
-from amusd_viz.models.choice import Chances, TokenChooser, chances
+from amusd_viz.models.choice import TokenChooser, chances
 from amusd_viz.models.kernels import LanguageModel
+from amusd_viz.models.native.library import Chances
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.protocol import Step, TargetSide, Verdict, Window, WindowPolicy
 from amusd_viz.stop_strings import StopStrings

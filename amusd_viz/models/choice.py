@@ -9,16 +9,16 @@ schedule (drafter-invariant coupling, arXiv 2408.07978).
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.filters import filtered
-from amusd_viz.models.native.library import library
+from amusd_viz.models.native.library import BEST, Chances, library
 
 
 @lru_cache(maxsize=64)
@@ -67,48 +67,28 @@ class TokenChooser:
         return int((scores.astype(np.float64) + noise).argmax())
 
 
-BEST = 5
-"""How many candidates of a position are recorded."""
-
-
-class Chances(NamedTuple):
-    """What is recorded of a choice, as it was computed; made into plain numbers when there is time.
-
-    Attributes:
-        ids: of the best scores, int32 of shape ``(up to BEST,)``; of equal ones the first.
-        probabilities: theirs, then that of the token taken; float64, to five digits.
-    """
-
-    ids: np.ndarray
-    probabilities: np.ndarray
-
-    @property
-    def taken(self) -> float:
-        """The probability of the token taken."""
-        return float(self.probabilities[-1])
-
-    def candidates(self) -> list[tuple[int, float]]:
-        """The best ids with their probabilities."""
-        return list(zip(self.ids.tolist(), self.probabilities.tolist(), strict=False))
-
-
 def chances(scores: np.ndarray, token: int) -> Chances:
-    """What is recorded of taking ``token`` by ``scores``.
+    """What is recorded of taking ``token`` by ``scores``, float32 of shape ``(vocabulary,)``.
 
     Probabilities are those of the distribution sampled from (of the plain softmax when greedy).
     """
+    found = Chances()
     native = library()
-    most = min(BEST, len(scores))
-    if native is not None and scores.dtype == np.float32 and scores.flags.c_contiguous:
-        found = Chances(np.empty(most, np.int32), np.empty(most + 1))
-        ids, probabilities = (part.ctypes.data for part in found)
-        native.chances(scores.ctypes.data, len(scores), most, token, ids, probabilities)
+    if native is not None:
+        # Not scores.ctypes, which takes as long as all the rest.
+        first = ctypes.byref(ctypes.c_float.from_buffer(scores))
+        native.chances_of(first, len(scores), token, ctypes.byref(found))
         return found
-    least = np.partition(scores, -most)[-most]
+    known = min(BEST, len(scores))
+    least = np.partition(scores, -known)[-known]
     above = np.flatnonzero(scores >= least)
-    top = above[np.argsort(-scores[above], kind="stable")][:most]
+    top = above[np.argsort(-scores[above], kind="stable")][:known]
     weights = np.exp(scores - scores[top[0]], dtype=np.float64)
-    return Chances(top, np.round(weights[[*top, token]] / weights.sum(), 5))
+    weights /= weights.sum()
+    found.taken, found.known = round(float(weights[token]), 5), known
+    found.ids[:known] = top.tolist()
+    found.probabilities[:known] = np.round(weights[top], 5).tolist()
+    return found
 
 
 def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[int, float]]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,10 +43,13 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         draft_step: from the start of a step to that of the next, bookkeeping included; ``None``
             where no step was seen.
+        catching_up: what a step takes longer for each token that the draft has adopted since the
+            last one and reads now, such as the bonus behind an accepted window.
         target_pass: the same for target passes, by rows (the window's proposals and one).
     """
 
     draft_step: Estimate | None = None
+    catching_up: float = 0.0
     target_pass: dict[int, Estimate] = {}
 
 
@@ -97,6 +101,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for when, costs in (("taking turns", self.turns), ("both at work", self.together)):
             step = f"draft step {costs.draft_step.value / 1e6:.2f}" if costs.draft_step else ""
+            if round(costs.catching_up / 1e6, 2):
+                step += f" (+{costs.catching_up / 1e6:.2f} for a token it has not read)"
             passes = ", ".join(
                 f"{rows}: {e.value / 1e6:.2f}" for rows, e in costs.target_pass.items()
             )
@@ -231,35 +237,57 @@ def _until_next(trace: Trace, side: ev.Side, kind: type) -> list[tuple[ev.Span, 
 
 
 def _costs(traces: Sequence[Trace]) -> Costs:
-    # The first step of a run is no step: its token comes out of the prefill.
-    steps = [ns for trace in traces for ns in draft_durations(trace)[1:]]
+    steps = [step for trace in traces for step in _draft_steps(trace)]
     by_rows: dict[int, list[int]] = defaultdict(list)
     for trace in traces:
         for rows, ns in target_durations(trace):
             by_rows[rows].append(ns)
-    return Costs(
-        draft_step=mean(steps) if steps else None,
-        target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)},
-    )
+    return _costs_of(steps, by_rows)
 
 
 def _costs_beside(traces: Sequence[Trace]) -> Costs:
     """Costs from those steps and passes beside which the other device worked."""
-    steps: list[int] = []
+    steps: list[_DraftStep] = []
     by_rows: dict[int, list[int]] = defaultdict(list)
     for trace in traces:
         passes = _busy(trace, ev.Side.TARGET)
         drafting = _busy(trace, ev.Side.DRAFT)
-        for step, ns in _until_next(trace, ev.Side.DRAFT, ev.Proposed)[1:]:
-            if _beside(passes, step):
-                steps.append(ns)
+        steps += [step for step in _draft_steps(trace) if _beside(passes, step.span)]
         for verified, ns in _until_next(trace, ev.Side.TARGET, ev.Verified):
             if verified.position > 0 and _beside(drafting, verified):
                 by_rows[verified.proposals + 1].append(ns)
     if not steps or not by_rows:
         return _costs(traces)
+    return _costs_of(steps, by_rows)
+
+
+class _DraftStep(NamedTuple):
+    span: ev.Span
+    ns: int
+    """Until the next step, where that followed at once."""
+    unread: int
+    """Tokens adopted since the step before, which this one reads before its own."""
+
+
+def _draft_steps(trace: Trace) -> list[_DraftStep]:
+    """All but the first, which is none: its token comes out of the prefill."""
+    steps = _until_next(trace, ev.Side.DRAFT, ev.Proposed)
+    adopted = [(e.t, len(e.adopted)) for e in trace.of(ev.FastForwarded)]
+    return [
+        _DraftStep(span, ns, sum(n for t, n in adopted if before.start < t <= span.start))
+        for (before, _), (span, ns) in pairwise(steps)
+    ]
+
+
+def _costs_of(steps: Sequence[_DraftStep], by_rows: Mapping[int, Sequence[int]]) -> Costs:
+    plain = [step.ns for step in steps if not step.unread] or [step.ns for step in steps]
+    behind = [step for step in steps if step.unread]
+    usual = mean(plain) if plain else None
+    longer = sum(step.ns - usual.value for step in behind) if usual else 0.0
     return Costs(
-        draft_step=mean(steps), target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)}
+        draft_step=usual,
+        catching_up=max(0.0, longer / sum(step.unread for step in behind)) if behind else 0.0,
+        target_pass={rows: mean(by_rows[rows]) for rows in sorted(by_rows)},
     )
 
 

@@ -182,6 +182,9 @@ def _settled(
             ),
             latency_to_target=round(calibration.latency_to_target),
             latency_to_draft=round(calibration.latency_to_draft),
+            catching_up=round(
+                (1 - target_busy) * alone.catching_up + target_busy * beside.catching_up
+            ),
         )
         return expected(alpha, timing, method=method, rows=rows, **settings), timing
 
@@ -207,6 +210,7 @@ def _costs_of(first: Costs, second: Costs) -> Costs:
     """Costs under one condition, where it was seen; else under the other."""
     costs = Costs(
         draft_step=first.draft_step or second.draft_step,
+        catching_up=(first if first.draft_step else second).catching_up,
         target_pass=first.target_pass or second.target_pass,
     )
     if costs.draft_step is None or not costs.target_pass:

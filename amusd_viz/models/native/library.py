@@ -22,6 +22,33 @@ FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-f
 _pointer, _int = ctypes.c_void_p, ctypes.c_int32
 
 
+BEST = 5
+"""How many candidates of a position are recorded."""
+
+
+class Chances(ctypes.Structure):
+    """``chances`` of likeliest.c: what is recorded of a choice.
+
+    Kept as it was computed, and made into plain numbers when there is time.
+
+    Attributes:
+        taken: the probability of the token taken, like the others to five digits.
+        probabilities, ids: of the ``known`` best scores, in order; of equal ones the first.
+    """
+
+    _fields_ = [
+        ("taken", ctypes.c_double),
+        ("probabilities", ctypes.c_double * BEST),
+        ("ids", _int * BEST),
+        ("known", _int),
+    ]
+
+    def candidates(self) -> list[tuple[int, float]]:
+        """The best ids with their probabilities."""
+        known = self.known
+        return list(zip(self.ids[:known], self.probabilities[:known], strict=True))
+
+
 class Matrix(ctypes.Structure):
     """``matrix`` of llama.c."""
 
@@ -101,8 +128,8 @@ def library() -> ctypes.CDLL | None:
         ctypes.c_int,
         _pointer,
     ]
-    loaded.chances.restype = None
-    loaded.chances.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
+    loaded.chances_of.restype = None
+    loaded.chances_of.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
     loaded.multiply_halves.restype = None
     loaded.multiply_halves.argtypes = [_pointer, *[ctypes.c_int] * 3, _pointer, _pointer]
     real = ctypes.c_float

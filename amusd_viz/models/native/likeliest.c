@@ -4,7 +4,13 @@
 
 #include "eight.h"
 
-enum { BLOCK = 1024 };
+enum { BLOCK = 1024, BEST = 5 };
+
+/* Probabilities to five digits: of the token taken, and of the best ids, in order. */
+typedef struct {
+    double taken, probabilities[BEST];
+    int32_t ids[BEST], known;
+} chances;
 
 /* exp(x) for x <= 0 within four millionths of itself; what is recorded has five digits. */
 ALWAYS __m256 about_exp8(__m256 x) {
@@ -75,12 +81,13 @@ double likeliest(const float *scores, int n, int most, int32_t *best) {
     return sum_of_chances(scores, n, scores[best[0]]);
 }
 
-/* The best ids as above, and in `chance` their probabilities, then that of `token`, to five digits. */
-void chances(const float *scores, int n, int most, int token, int32_t *best, double *chance) {
-    const double total = likeliest(scores, n, most, best);
-    const float highest = scores[best[0]];
-    for (int i = 0; i <= most; i++) {
-        const float score = scores[i < most ? best[i] : token];
-        chance[i] = nearbyint(1e5 * (double)expf(score - highest) / total) / 1e5;
-    }
+/* What is recorded of taking `token`. */
+void chances_of(const float *scores, int n, int token, chances *found) {
+    found->known = n < BEST ? n : BEST;
+    const double total = likeliest(scores, n, found->known, found->ids);
+    const float highest = scores[found->ids[0]];
+#define SHARE(id) (nearbyint(1e5 * (double)expf(scores[id] - highest) / total) / 1e5)
+    for (int i = 0; i < found->known; i++) found->probabilities[i] = SHARE(found->ids[i]);
+    found->taken = SHARE(token);
+#undef SHARE
 }
