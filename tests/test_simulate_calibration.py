@@ -25,7 +25,7 @@ from amusd_viz.simulate.prediction import _rising, predict
 from amusd_viz.simulate.probe import PROMPTS, calibrate
 from amusd_viz.simulate.replay import replay
 from amusd_viz.simulate.text import Iid, agreement, text_of
-from amusd_viz.simulate.timing import Linear, with_jitter
+from amusd_viz.simulate.timing import Constant, Linear, with_jitter
 from amusd_viz.trace import Trace
 
 SENTENCE = ["the", "sky", "is", "blue", "because", "short", "waves", "scatter", "more"]
@@ -170,8 +170,20 @@ def test_a_session_is_probed_with_every_method_and_window_size():
     session = ImaginarySession()
     found = calibrate(session, max_new_tokens=40)
     assert {("amusd", None), ("autoregressive", None)} <= set(session.asked)
-    assert [g for m, g in session.asked if m == "synchronous"] == [1, 3, 7]
-    assert {1, 2, 4, 8} <= set(found.turns.target_pass)
+    assert [g for m, g in session.asked if m == "synchronous"] == [1, 2, 3, 4, 5, 6, 7]
+    assert set(range(1, 9)) <= set(found.turns.target_pass)
+
+
+def test_steps_that_read_adopted_tokens_are_told_apart():
+    text = text_of(agreement(Iid(0.9), 400, 3), SENTENCE, seed=3)
+    timing = Timing(8_000_000, Constant(20_000_000), catching_up=5_000_000)
+    run = simulate(text, timing, method="synchronous", lookahead=1, max_new_tokens=400)
+    found = calibrate([run])
+    assert found.turns.draft_step.value == pytest.approx(8e6)
+    assert found.turns.catching_up == pytest.approx(5e6)
+    assert "+5.00 for a token" in found.in_words()
+    told = predict(found, lookaheads=(1,), policies=())[-1]
+    assert told.tokens_per_second == pytest.approx(run.metrics.tokens_per_second, rel=0.03)
 
 
 def test_predictions_are_compared_with_runs_of_other_prompts():
