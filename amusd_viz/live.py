@@ -39,7 +39,9 @@ def live_stepper(
     return Stepper(models, max_new_tokens=max_new_tokens, run_ahead=run_ahead)
 
 
-def measure_row_cost(*, target: str | None = None, repeats: int = 5) -> RowCost:
+def measure_row_cost(
+    *, target: str | None = None, dtype: str | None = None, repeats: int = 5
+) -> RowCost:
     """Times target passes over 1 to 16 rows on one core; see :mod:`amusd_viz.models.row_cost`.
 
     Raises:
@@ -48,4 +50,4 @@ def measure_row_cost(*, target: str | None = None, repeats: int = 5) -> RowCost:
     need_engine("Measuring passes")
     from amusd_viz.models.row_cost import measure_row_cost as measure
 
-    return measure(target=target, repeats=repeats)
+    return measure(target=target, dtype=dtype, repeats=repeats)

@@ -83,7 +83,7 @@ def record(trace: Trace, folder: Path) -> None:
         folder / "measured" / "distributions.json",
         Distributions(pair=trace.header.pair, at=tuple(pairs)),
     )
-    _write(folder / "measured" / "row_cost.json", measure_row_cost(repeats=REPEATS))
+    _write(folder / "measured" / "row_cost.json", measure_row_cost(dtype=dtype, repeats=REPEATS))
 
 
 def _continued(

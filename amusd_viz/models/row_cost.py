@@ -15,11 +15,14 @@ READ = 64
 """Tokens in the cache while passes are timed."""
 
 
-def measure_row_cost(*, target: str | None = None, repeats: int = 5) -> RowCost:
+def measure_row_cost(
+    *, target: str | None = None, dtype: str | None = None, repeats: int = 5
+) -> RowCost:
     """Times passes of one core over each number of rows, in turns; the fastest of each counts.
 
     Args:
         target: a model by name or path; by default the default target.
+        dtype: of its weights; by default the fastest here (see :func:`~amusd_viz.models.kernels.load`).
         repeats: passes of each size.
 
     Raises:
@@ -27,7 +30,7 @@ def measure_row_cost(*, target: str | None = None, repeats: int = 5) -> RowCost:
     """
     found = resolve_pair(draft="twin", target=target)
     torch.set_num_threads(1)
-    model = load(found.target)
+    model = load(found.target, dtype=dtype)
     lm = model.with_cache(READ + 2 * max(ROWS))
     text = [1 + i % 200 for i in range(READ + max(ROWS))]
     lm.prefill(text[:READ])

@@ -33,6 +33,9 @@ WINDOW_ROWS = (*range(1, 9), 16, 32)
 """Sizes of a target pass that are probed, as far as the session's rows go. What a row more costs is
 uneven among the small ones, where kernels work on a few rows at a time."""
 
+ROUNDS = 3
+"""Times that every kind of run is returned to."""
+
 
 @runtime_checkable
 class Decodes(Protocol):
@@ -83,14 +86,17 @@ def _probe(
     progress("warming up")
     decode(prompts[0], "amusd")
     traces = []
-    for number, prompt in enumerate(prompts, start=1):
-        progress(f"both at work, prompt {number} of {len(prompts)}")
-        policy = PROBED_POLICIES[number % len(PROBED_POLICIES)]
-        traces.append(decode(prompt, "amusd", policy=policy))
-    progress("the target alone")
-    traces.append(decode(prompts[0], "autoregressive"))
-    for number, rows in enumerate(r for r in WINDOW_ROWS if 1 < r <= session.rows):
-        progress(f"taking turns, passes of {rows} rows")
-        prompt = prompts[number % len(prompts)]
-        traces.append(decode(prompt, "synchronous", lookahead=rows - 1))
+    sizes = [rows for rows in WINDOW_ROWS if 1 < rows <= session.rows]
+    # In rounds, so that a machine that is slow for a while is so for all of them.
+    for turn in range(ROUNDS):
+        progress(f"the target alone, round {turn + 1} of {ROUNDS}")
+        traces.append(decode(prompts[turn % len(prompts)], "autoregressive"))
+        for number in range(turn, len(prompts), ROUNDS):
+            progress(f"both at work, prompt {number + 1} of {len(prompts)}")
+            policy = PROBED_POLICIES[number // ROUNDS % len(PROBED_POLICIES)]
+            traces.append(decode(prompts[number], "amusd", policy=policy))
+        for number in range(turn, len(sizes), ROUNDS):
+            progress(f"taking turns, passes of {sizes[number]} rows")
+            prompt = prompts[number % len(prompts)]
+            traces.append(decode(prompt, "synchronous", lookahead=sizes[number] - 1))
     return traces
