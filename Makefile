@@ -58,7 +58,7 @@ site: $(VENV)/.engine
 pictures: $(VENV)/.dev browser
 	$(BIN)/python -m amusd_viz.export.gallery assets/pictures
 	$(BIN)/python -m amusd_viz.lessons.pictures assets/pictures
-	$(BIN)/python tests/browser/draw_lab.py assets/pictures/lab.png
+	$(BIN)/python tests/browser/draw_widgets.py assets/pictures
 
 constraints: $(VENV)/.dev
 	@head -n 2 constraints.txt > constraints.new
