@@ -10,6 +10,7 @@ from amusd_viz import recording
 from amusd_viz.errors import SettingError
 from amusd_viz.metrics import measure
 from amusd_viz.trace import Trace
+from amusd_viz.views import style
 from amusd_viz.views.profile import (
     BETWEEN,
     CHOICE,
@@ -19,7 +20,7 @@ from amusd_viz.views.profile import (
     time_by_part,
     time_profile,
 )
-from amusd_viz.words import WAITS
+from amusd_viz.words import WAITS, labelled_names
 
 
 @pytest.mark.parametrize("name", ["sky-amusd", "sky-synchronous", "sky-autoregressive"])
@@ -72,11 +73,12 @@ def test_the_table_has_a_row_for_each_part_and_a_pair_of_columns_for_each_device
 
 
 def test_the_chart_shows_the_same_times(simulated_amusd: Trace) -> None:
-    figure = time_profile(simulated_amusd, recording("sky-amusd"))
+    runs = simulated_amusd, recording("sky-amusd")
+    figure = time_profile(*runs)
     assert len({lane for bar in figure.data for lane in bar.y}) == 4
     tokens = len(simulated_amusd.tokens) - 1
     decode = measure(simulated_amusd).decode_seconds * 1e3
-    lane = next(lane for bar in figure.data for lane in bar.y if lane.endswith("target"))
+    lane = style.lane(labelled_names(runs)[0], ev.Side.TARGET)
     shown = sum(x for bar in figure.data for y, x in zip(bar.y, bar.x, strict=True) if y == lane)
     assert shown == pytest.approx(decode / tokens)
 
