@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 import torch
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amusd_viz.models.draft_card import Judgement
 from amusd_viz.training.judge import agreement_by_kind, tail_guess
 from amusd_viz.training.shards import Text
 from amusd_viz.training.soft_labels import SoftLabelLoss, frequent_tokens
 from amusd_viz.training.tail import Tail
+from amusd_viz.training.work_bar import work_bar
 
 STATE_FILE = "state.pt"
 CURVE_FILE = "curve.json"
@@ -140,15 +140,13 @@ class Course:
         last = self.steps if until_step is None else min(until_step, self.steps)
         every = max(1, self.steps // max(1, self.plan.judgements))
         saved = time.monotonic()
-        with _progress() as progress:
-            bar = progress.add_task("Distilling", total=self.steps, completed=self.step, note="")
+        with work_bar("Distilling", total=self.steps, completed=self.step) as bar:
             while self.step < last and not self._stopped:
                 self._take_step()
                 if self.judged and (self.step % every == 0 or self.done):
                     self._judge()
-                    if not progress.console.is_terminal:
-                        print(self._line(), flush=True)
-                progress.update(bar, completed=self.step, note=self._line())
+                    bar.keep(self._line())
+                bar.update(self.step, self._line())
                 if time.monotonic() - saved > SAVE_EVERY_S:
                     self.save()
                     saved = time.monotonic()
@@ -252,13 +250,3 @@ def _schedule(step: int, warm_up: int, steps: int) -> float:
         return (step + 1) / warm_up
     done = (step - warm_up) / max(1, steps - warm_up)
     return LAST_SHARE + (1 - LAST_SHARE) * 0.5 * (1 + math.cos(math.pi * done))
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    )

@@ -15,8 +15,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from amusd_viz.errors import SettingError
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.packed import can_pack, pack_linears
@@ -28,6 +26,7 @@ from amusd_viz.training.held_out import held_out_texts
 from amusd_viz.training.interrupts import stopping
 from amusd_viz.training.prompts import prompt
 from amusd_viz.training.shards import count_tokens, finished_prompts, write_shard
+from amusd_viz.training.work_bar import work_bar
 
 ANSWERS_PER_SHARD = 96
 TAPS = (2, 4, 8, 12, 16, 20)
@@ -103,18 +102,16 @@ class Generation:
         made, kept = 0, 0
         waiting: list[Answer] = []
         start = time.monotonic()
-        with _progress() as progress:
-            bar = progress.add_task("Generating", total=tokens, speed="")
+        with work_bar("Generating", total=tokens) as bar:
             for answer in self.decoder.answers(asked):
                 waiting.append(answer)
                 made += len(answer.tokens)
                 speed = made / (time.monotonic() - start)
-                progress.update(bar, completed=made, speed=f"{speed:.0f} tokens/s")
+                bar.update(made, f"{speed:.0f} tokens/s")
                 if len(waiting) >= ANSWERS_PER_SHARD:
                     write_shard(self.folder, part, waiting)
                     kept, waiting = made, []
-                    if not progress.console.is_terminal:
-                        print(f"{made} tokens, {speed:.1f} tokens/s", flush=True)
+                    bar.keep(f"{made} tokens, {speed:.1f} tokens/s")
                 if self.stopped or (tokens is not None and made >= tokens):
                     break
         if waiting:
@@ -148,16 +145,6 @@ def generate_missing(source: ModelSource, tokens: int, *, max_new_tokens: int = 
         if generation.stopped:
             return False
     return True
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
-    )
 
 
 def _part(text: str) -> tuple[int, int]:

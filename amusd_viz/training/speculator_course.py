@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 import torch
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amusd_viz.errors import SettingError
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import Rows
 from amusd_viz.training.speculator_scores import head_accuracy
+from amusd_viz.training.work_bar import work_bar
 
 STATE_FILE = "state.pt"
 SAVE_EVERY_S = 120
@@ -146,15 +146,13 @@ class Course:
         last = self.plan.steps if until_step is None else min(until_step, self.plan.steps)
         every = max(1, self.plan.steps // max(1, self.plan.judgements))
         saved = time.monotonic()
-        with _progress() as progress:
-            bar = progress.add_task("Training", total=self.plan.steps, completed=self.step, note="")
+        with work_bar("Training", total=self.plan.steps, completed=self.step) as bar:
             while self.step < last and not self._stopped:
                 self._take_step()
                 if self.step % every == 0 or self.done:
                     self._judge()
-                    if not progress.console.is_terminal:
-                        print(self.line(), flush=True)
-                progress.update(bar, completed=self.step, note=self.line())
+                    bar.keep(self.line())
+                bar.update(self.step, self.line())
                 if time.monotonic() - saved > SAVE_EVERY_S:
                     self.save()
                     saved = time.monotonic()
@@ -260,13 +258,3 @@ def kept_plan(folder: Path) -> Plan | None:
     if not file.is_file():
         return None
     return msgspec.json.decode(torch.load(file, weights_only=True)["plan"], type=Plan)
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeRemainingColumn(),
-    )

@@ -265,7 +265,7 @@ def _pairs() -> list[str]:
 
 def _explained(name: str, control: w.ValueWidget) -> w.VBox:
     """A control with its line of explanation below."""
-    line = w.HTML(layout=w.Layout(margin="-4px 0 6px 98px"))
+    line = w.HTML(layout=w.Layout(margin="0 0 6px 98px"))
 
     def explain(_: object = None) -> None:
         says = SAYS[name]
