@@ -46,3 +46,5 @@ def work_bar(description: str, *, total: int | None, completed: int = 0) -> Iter
     with Progress(*columns) as progress:
         task = progress.add_task(description, total=total, completed=completed, note="")
         yield WorkBar(progress, task)
+        # A notebook shows what was drawn last, and nothing is drawn when the block ends.
+        progress.refresh()

@@ -32,7 +32,7 @@ def learning_curves(
     Raises:
         SettingError: for an unknown theme.
     """
-    figure = style.new_figure(title, x="training step", y="right", theme=theme)
+    figure = style.new_figure(title, x="training step", y="", theme=theme)
     for index, (name, points) in enumerate(curves.items()):
         line = {
             "color": _HUES[index % len(_HUES)],
