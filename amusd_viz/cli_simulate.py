@@ -14,7 +14,7 @@ from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
-    from amusd_viz.simulate.held_out import HeldOut
+    from amusd_viz.simulate.held_out import Comparison, HeldOut
     from amusd_viz.simulate.prediction import Prediction
     from amusd_viz.simulate.text import Acceptance
     from amusd_viz.simulate.timing import Timing
@@ -195,6 +195,9 @@ def calibrate(
         bool,
         typer.Option("--verify", help="Decode other prompts too and compare with what was told."),
     ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Save what --verify found to this file.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure what a pair does on its devices, and predict each method's speed from it."""
@@ -204,9 +207,12 @@ def calibrate(
     from amusd_viz.simulate.probe import calibrate as measure
     from amusd_viz.trace import Trace
 
-    held_out: list[HeldOut] = []
-    if output:
-        check_writable("--output", output)
+    comparison: Comparison | None = None
+    for option, file in (("--output", output), ("--keep", keep)):
+        if file:
+            check_writable(option, file)
+    if keep and not verify:
+        raise typer.BadParameter("--keep saves what --verify found; give both")
     if traces:
         if verify:
             raise typer.BadParameter("--verify decodes; leave it out with recorded runs")
@@ -233,18 +239,20 @@ def calibrate(
             predictions = predict(found)
             if verify:
                 of_length = predict(found, tokens=max_new_tokens)
-                held_out = compare_with_runs(session, of_length, **how)
+                comparison = compare_with_runs(session, of_length, **how)
     if output:
         found.save(output)
+    if comparison and keep:
+        comparison.save(keep)
     if json:
         told = {"calibration": found, "predictions": predictions}
-        if held_out:
-            told["held_out"] = held_out
+        if comparison:
+            told["held_out"] = comparison.held_out
         typer.echo(msgspec.json.encode(told).decode())
     else:
         typer.echo(found.in_words())
         typer.echo(_table(predictions))
-        for held in held_out:
+        for held in comparison.held_out if comparison else ():
             typer.echo(_held_out_line(held))
 
 

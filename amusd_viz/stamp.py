@@ -21,6 +21,40 @@ WAIT_OF_PAUSE = {
 """How a paused draft's waiting is recorded."""
 
 
+def candidates(best: Iterable[tuple[int, float]]) -> tuple[ev.Candidate, ...]:
+    """The likeliest tokens of a step as they are recorded: ids with their probabilities, texts later."""
+    return tuple(ev.Candidate(token, "", probability) for token, probability in best)
+
+
+def proposed(
+    start: int,
+    end: int,
+    proposal: Proposal,
+    *,
+    text: str = "",
+    probability: float | None = None,
+    alternatives: tuple[ev.Candidate, ...] = (),
+    computed: int | None = None,
+    drafter: str = "draft",
+    head: int | None = None,
+) -> ev.Proposed:
+    """The draft, or a speculator's ``head``, made ``proposal`` from ``start`` to ``end`` ns."""
+    return ev.Proposed(
+        start=start,
+        end=end,
+        drafter=drafter,
+        branch=proposal.branch,
+        position=proposal.position,
+        token=proposal.token,
+        text=text,
+        probability=probability,
+        alternatives=alternatives,
+        unsure=proposal.unsure,
+        computed=computed,
+        head=head,
+    )
+
+
 def proposal_received(
     t: int, proposal: Proposal, dropped: Iterable[DroppedProposal]
 ) -> list[ev.Event]:

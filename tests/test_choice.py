@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amusd_viz.events import Sampling
-from amusd_viz.models.choice import TokenChooser, best_candidates, gumbel_noise
+from amusd_viz.models.choice import TokenChooser, chances, gumbel_noise
 
 WORDS = 50
 
@@ -102,8 +102,9 @@ def test_padding_ids_are_never_chosen() -> None:
 def test_recorded_probabilities_are_the_softmax() -> None:
     row = logits()
     probabilities = torch.softmax(row, -1)
-    chance, best = best_candidates(row.numpy(), 11)
-    assert chance == pytest.approx(float(probabilities[11]), abs=1e-5)
+    found = chances(row.numpy(), 11)
+    best = found.candidates()
+    assert found.taken == pytest.approx(float(probabilities[11]), abs=1e-5)
     top = torch.topk(probabilities, 5)
     assert [i for i, _ in best] == top.indices.tolist()
     assert [p for _, p in best] == pytest.approx(top.values.tolist(), abs=1e-5)
@@ -122,25 +123,26 @@ def test_what_is_recorded_is_the_same_in_c_and_in_numpy(scores: list[float], dat
     if np.isinf(row).all():
         row[0] = 0
     token = data.draw(st.integers(0, len(row) - 1))
-    ours = best_candidates(row, token)
+    ours = chances(row, token)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("amusd_viz.models.choice.library", lambda: None)
-        plain = best_candidates(row, token)
-    assert [i for i, _ in ours[1]] == [i for i, _ in plain[1]]
+        plain = chances(row, token)
+    assert [i for i, _ in ours.candidates()] == [i for i, _ in plain.candidates()]
     order = sorted(range(len(row)), key=lambda i: (-row[i], i))[:5]
-    assert [i for i, _ in ours[1]] == order
-    chances = np.exp(row.astype(float) - row.max())
-    wanted = chances / chances.sum()
-    assert ours[0] == pytest.approx(wanted[token], abs=2e-5)
-    assert [p for _, p in ours[1]] == pytest.approx([wanted[i] for i in order], abs=2e-5)
+    assert [i for i, _ in ours.candidates()] == order
+    weights = np.exp(row.astype(float) - row.max())
+    wanted = weights / weights.sum()
+    assert ours.taken == pytest.approx(wanted[token], abs=2e-5)
+    assert [p for _, p in ours.candidates()] == pytest.approx([wanted[i] for i in order], abs=2e-5)
 
 
 @pytest.mark.parametrize("words", [1023, 1025, 2056, 49_152])
 def test_the_best_of_a_whole_vocabulary_are_found_and_weighed(words: int) -> None:
     row = np.random.default_rng(words).normal(0, 3, words).astype(np.float32)
-    chance, best = best_candidates(row, words - 1)
-    chances = np.exp(row.astype(float) - row.max())
-    chances /= chances.sum()
+    found = chances(row, words - 1)
+    best = found.candidates()
+    weights = np.exp(row.astype(float) - row.max())
+    weights /= weights.sum()
     assert [i for i, _ in best] == np.argsort(-row, kind="stable")[:5].tolist()
-    assert [p for _, p in best] == pytest.approx(chances[[i for i, _ in best]], abs=1e-5)
-    assert chance == pytest.approx(chances[-1], abs=1e-5)
+    assert [p for _, p in best] == pytest.approx(weights[[i for i, _ in best]], abs=1e-5)
+    assert found.taken == pytest.approx(weights[-1], abs=1e-5)

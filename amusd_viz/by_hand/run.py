@@ -215,15 +215,7 @@ class ByHand:
         state.draft_clock = end = start + took
         state.proposals.append((end, proposal))
         state.events.append(
-            ev.Proposed(
-                start=start,
-                end=end,
-                branch=proposal.branch,
-                position=proposal.position,
-                token=answer.token,
-                text=answer.text,
-                probability=answer.probability,
-            )
+            stamp.proposed(start, end, proposal, text=answer.text, probability=answer.probability)
         )
         if dead is not None:
             state.wasted += took

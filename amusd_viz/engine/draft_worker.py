@@ -122,15 +122,12 @@ def _proposed(
     proposal: Proposal, seen: Chances, start: int, computed: int, end: int
 ) -> list[ev.Event]:
     """What is recorded of a step."""
-    step = ev.Proposed(
-        start=start,
-        end=end,
-        branch=proposal.branch,
-        position=proposal.position,
-        token=proposal.token,
+    step = stamp.proposed(
+        start,
+        end,
+        proposal,
         probability=seen.taken,
-        alternatives=tuple(ev.Candidate(i, "", p) for i, p in seen.candidates()),
-        unsure=proposal.unsure,
+        alternatives=stamp.candidates(seen.candidates()),
         computed=computed,
     )
     return [step]

@@ -14,7 +14,7 @@ import torch
 from amusd_viz.by_hand.pair import Answer
 from amusd_viz.engine.settings import check_fits
 from amusd_viz.machine import usable_cores, within_quota
-from amusd_viz.models.choice import best_candidates
+from amusd_viz.models.choice import chances
 from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
 from amusd_viz.models.tokens import Tokens
@@ -95,6 +95,6 @@ class LivePair:
         took = time.perf_counter_ns() - start
         scores = logits[:, : self.tokens.vocabulary].float().cpu().numpy()
         return [
-            Answer(token, self.tokens.token_text(token), best_candidates(row, token)[0])
+            Answer(token, self.tokens.token_text(token), chances(row, token).taken)
             for token, row in zip(best, scores, strict=True)
         ], max(1, took)

@@ -232,6 +232,6 @@ def _judged(
         window,
         verdict,
         probabilities=[row.taken for row in seen],
-        alternatives=[tuple(ev.Candidate(i, "", p) for i, p in row.candidates()) for row in seen],
+        alternatives=[stamp.candidates(row.candidates()) for row in seen],
         computed=computed,
     )

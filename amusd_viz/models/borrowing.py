@@ -1,4 +1,4 @@
-"""A draft that borrows from its target: a small file of its own last layers, in 8 bits, and the rest.
+"""A draft that borrows from its target: a small file of its own last layers, in few bits, and the rest.
 
 The file holds the trained layers and the last norm. Embeddings, the first layers and the output layer
 are the target's. Put together once, in the user's cache, they are an ordinary model folder.
@@ -19,15 +19,22 @@ from safetensors.torch import save_file
 
 from amusd_viz.errors import ModelError
 from amusd_viz.models.pairs import ModelSource
+from amusd_viz.models.twin import quantise_4bit, weights_of_4bit
 from amusd_viz.paths import cache, cached
 
-_SCALE = ".scale"
+_SCALE, _GRID = ".scale", ".grid"
 
 
 def write_draft(
-    file: Path, trained: dict[str, torch.Tensor], *, target: str, borrowed: int, layers: int
+    file: Path,
+    trained: dict[str, torch.Tensor],
+    *,
+    target: str,
+    borrowed: int,
+    layers: int,
+    bits: int = 8,
 ) -> Path:
-    """Writes the trained part of a draft; matrices in 8 bits with a scale for each row.
+    """Writes the trained part of a draft.
 
     Args:
         file: where to.
@@ -35,6 +42,8 @@ def write_draft(
         target: name of the model that the rest is borrowed from.
         borrowed: how many of the target's first layers come before the trained ones.
         layers: how many are trained.
+        bits: of a matrix's weights: 8 with a scale for each row, or 4 with a scale and an offset for
+            each 32 columns, which is right for weights that were trained on that grid.
     """
     tensors: dict[str, torch.Tensor] = {}
     for name, weight in trained.items():
@@ -42,10 +51,20 @@ def write_draft(
         if weight.dim() != 2:
             tensors[name] = weight.contiguous()
             continue
+        if bits == 4:
+            levels, pairs = quantise_4bit(weight)
+            tensors[name] = (levels[:, ::2] | levels[:, 1::2] << 4).to(torch.uint8)
+            tensors[name + _GRID] = pairs.bfloat16()
+            continue
         scale = (weight.abs().amax(dim=1) / 127).clamp_min(1e-8)
         tensors[name] = (weight / scale[:, None]).round().to(torch.int8)
         tensors[name + _SCALE] = scale
-    about = {"target": target, "borrowed": str(borrowed), "trained": str(layers)}
+    about = {
+        "target": target,
+        "borrowed": str(borrowed),
+        "trained": str(layers),
+        "bits": str(bits),
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     scratch = file.with_suffix(".part")
     save_file(tensors, scratch, metadata=about)
@@ -54,7 +73,7 @@ def write_draft(
 
 
 def read_about(file: Path) -> dict[str, str]:
-    """What a draft's file says about itself: ``target``, ``borrowed``, ``trained``.
+    """What a draft's file says about itself: ``target``, ``borrowed``, ``trained``, ``bits``.
 
     Raises:
         ModelError: it is no such file.
@@ -69,7 +88,7 @@ def read_about(file: Path) -> dict[str, str]:
             f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
             "writes such files"
         )
-    return about
+    return {"bits": "8"} | about
 
 
 def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
@@ -84,18 +103,21 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except Exception as error:
         raise ModelError(f"the draft {file} cannot be read ({error})") from None
-    weights = {name: t for name, t in tensors.items() if not name.endswith(_SCALE)}
+    weights = {name: t for name, t in tensors.items() if not name.endswith((_SCALE, _GRID))}
     for name, weight in weights.items():
         if weight.dtype == torch.int8:
             weights[name] = weight.float() * tensors[name + _SCALE][:, None]
+        elif weight.dtype == torch.uint8:
+            levels = torch.stack([weight & 15, weight >> 4], dim=-1).flatten(1).int()
+            weights[name] = weights_of_4bit(levels, tensors[name + _GRID])
     return weights, about
 
 
 def borrowing_draft(
     name: str, file: Path, target: ModelSource, description: str = ""
 ) -> ModelSource:
-    """A draft as it runs: what it borrows is on the target file's 4-bit grid; what was trained is on
-    none and stays in 8 bits.
+    """A draft as it runs: what it borrows is on the target file's 4-bit grid; what was trained runs in
+    the bits it was trained for.
 
     Args:
         name: for people.
@@ -103,11 +125,12 @@ def borrowing_draft(
         target: what the rest is borrowed from.
         description: for people.
     """
+    about = read_about(file)
     return ModelSource(
         name,
         assembled_draft(file, target.folder, target.name),
         bits=4,
-        last_in_8_bits=int(read_about(file)["trained"]),
+        last_in_8_bits=int(about["trained"]) if about["bits"] == "8" else 0,
         description=description,
     )
 

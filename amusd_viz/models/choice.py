@@ -89,9 +89,3 @@ def chances(scores: np.ndarray, token: int) -> Chances:
     found.ids[:known] = top.tolist()
     found.probabilities[:known] = np.round(weights[top], 5).tolist()
     return found
-
-
-def best_candidates(scores: np.ndarray, token: int) -> tuple[float, list[tuple[int, float]]]:
-    """The probability of ``token``, and the best ids with theirs: :func:`chances`, read out."""
-    found = chances(scores, token)
-    return found.taken, found.candidates()

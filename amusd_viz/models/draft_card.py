@@ -34,7 +34,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         borrowed, trained: its layers.
         bridge: whether there is one more between them (:mod:`amusd_viz.training.bridge`).
         tokens: trained on, repeated ones included.
-        agreed: on the held-out prompts, as it runs (4 bits where it borrows, 8 where it was trained).
+        agreed: on the held-out prompts, as it runs (4 bits where it borrows, ``bits`` where it was
+            trained).
         step: its step as a share of the target's one-row pass, each alone on a core; ``None`` if not
             measured.
         predicted: speed-up over autoregressive decoding that follows from both and the measured cost
@@ -47,6 +48,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     agreed: Counts
     bridge: bool = False
+    bits: int = 8
     step: float | None = None
     predicted: float | None = None
 
@@ -56,6 +58,7 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         bridge: whether a layer lies between the borrowed and the trained ones.
+        bits: of the weights of its own layers.
         generated: tokens of the target's that were learnt from.
         texts: answers they came from.
         prompts: held-out prompts it was judged by, greedy.
@@ -79,6 +82,7 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
     torch: str
     measured: str
     bridge: bool = False
+    bits: int = 8
 
     def lines(self) -> list[tuple[str, str]]:
         """Name and text of what the pair's card says about it."""
@@ -88,8 +92,8 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
             (
                 "layers",
                 f"{self.borrowed} of the target's as they are, {'a bridge and ' * self.bridge}"
-                f"{self.trained} trained on "
-                f"{self.generated:,} tokens that the target wrote ({self.texts:,} answers)",
+                f"{self.trained} trained in {self.bits} bits "
+                f"on {self.generated:,} tokens that the target wrote ({self.texts:,} answers)",
             ),
             ("by kind", ", ".join(f"{kind} {rate(self.agreed, kind):.1%}" for kind in kinds)),
             (
@@ -126,8 +130,8 @@ def read_card(draft: Path) -> DraftCard:
 
 def _tried(candidate: Candidate) -> str:
     text = (
-        f"{candidate.borrowed} + {'1 + ' * candidate.bridge}{candidate.trained} layers, "
-        f"{candidate.tokens:,} tokens: agrees "
+        f"{candidate.borrowed} + {'1 + ' * candidate.bridge}{candidate.trained} layers "
+        f"in {candidate.bits} bits, {candidate.tokens:,} tokens: agrees "
         f"{rate(candidate.agreed):.1%}"
     )
     if candidate.step is not None:

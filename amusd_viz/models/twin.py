@@ -78,6 +78,13 @@ def quantise_4bit(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return levels.view_as(weight), pairs.transpose(0, 1).contiguous()
 
 
+def weights_of_4bit(levels: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    """The weights that levels and pairs of :func:`quantise_4bit` stand for, fp32 ``(out, in)``."""
+    scale, offset = pairs.float().transpose(0, 1).unsqueeze(-1).unbind(-2)
+    grouped = levels.view(levels.shape[0], -1, GROUP)
+    return ((grouped - 8) * scale + offset).view(levels.shape)
+
+
 def make_twin(model: nn.Module, bits: int, *, last_in_8_bits: int = 0) -> nn.Module:
     """Replaces every linear layer by a low-bit one, in place, and returns the model in bf16.
 

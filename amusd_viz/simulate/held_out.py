@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -46,13 +47,13 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
         return self.predicted / statistics.median(self.measured) - 1
 
 
-class KeptComparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A pair that was calibrated, and what it then did with other prompts.
 
     Attributes:
         pair: its short name.
         dtype: of the run.
-        machine: where it was.
+        machine: where it was, for people.
         prompts: how many others were decoded.
         max_new_tokens: length of each run (tokens).
         held_out: the methods and settings, predicted beside measured.
@@ -65,11 +66,17 @@ class KeptComparison(msgspec.Struct, frozen=True, kw_only=True):
     max_new_tokens: int
     held_out: tuple[HeldOut, ...]
 
+    def save(self, path: str | Path) -> Path:
+        """Writes the comparison as JSON and returns the path."""
+        path = Path(path)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+        return path
 
-def kept_comparisons() -> list[KeptComparison]:
-    """Those that come with the package (``amusd-viz calibrate --verify``), on two CPU cores."""
+
+def kept_comparisons() -> list[Comparison]:
+    """Those that come with the package (``calibrate --verify --keep FILE``), on two CPU cores."""
     files = sorted(assets("measured", "predicted").glob("*.json"))
-    return [msgspec.json.decode(file.read_bytes(), type=KeptComparison) for file in files]
+    return [msgspec.json.decode(file.read_bytes(), type=Comparison) for file in files]
 
 
 def compare_with_runs(
@@ -79,7 +86,7 @@ def compare_with_runs(
     prompts: Sequence[str] = HELD_OUT_PROMPTS,
     max_new_tokens: int = 48,
     progress: Callable[[str], None] = lambda line: None,
-) -> list[HeldOut]:
+) -> Comparison:
     """Decodes every prompt with every predicted method and setting, in turns.
 
     Args:
@@ -88,9 +95,14 @@ def compare_with_runs(
         prompts: what is decoded; none that the calibration decoded.
         max_new_tokens: how long each run is (tokens).
         progress: is told what is decoded next, in a few words.
+
+    Raises:
+        SettingError: there is nothing to compare.
     """
-    if not prompts:
-        raise SettingError("there is no prompt to compare with; give one or more")
+    if not prompts or not predictions:
+        raise SettingError(
+            "there is no prompt or no prediction to compare; give one or more of each"
+        )
     speeds: list[list[float]] = [[] for _ in predictions]
     for number, prompt in enumerate(prompts, start=1):
         for prediction, found in zip(predictions, speeds, strict=True):
@@ -101,16 +113,24 @@ def compare_with_runs(
             speed = measure(run.trace).tokens_per_second
             if speed:
                 found.append(speed)
-    return [
-        HeldOut(
-            method=prediction.method,
-            setting=prediction.setting,
-            predicted=prediction.tokens_per_second,
-            measured=tuple(found),
-        )
-        for prediction, found in zip(predictions, speeds, strict=True)
-        if found
-    ]
+    header = run.trace.header
+    return Comparison(
+        pair=header.pair or " + ".join(m.name for m in (header.draft, header.target) if m),
+        dtype=header.numerics.dtype if header.numerics else "",
+        machine=header.machine.get("processor", ""),
+        prompts=len(prompts),
+        max_new_tokens=max_new_tokens,
+        held_out=tuple(
+            HeldOut(
+                method=prediction.method,
+                setting=prediction.setting,
+                predicted=prediction.tokens_per_second,
+                measured=tuple(found),
+            )
+            for prediction, found in zip(predictions, speeds, strict=True)
+            if found
+        ),
+    )
 
 
 def _settings(prediction: Prediction) -> dict[str, object]:

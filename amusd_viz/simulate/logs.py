@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from amusd_viz import events as ev
 from amusd_viz import stamp
@@ -52,23 +52,13 @@ class Recorder:
         self.events.append(ev.Prefill(start=0, end=end, side=side, tokens=1))
 
     def proposed(self, start: int, end: int, proposal: Proposal) -> None:
-        self._propose(start, end, proposal)
+        text = self._word(proposal.token)
+        self.events.append(stamp.proposed(start, end, proposal, text=text))
 
     def stepped_in(self, start: int, end: int, proposal: Proposal, head: int) -> None:
-        self._propose(start, end, proposal, drafter="speculator", head=head)
-
-    def _propose(self, start: int, end: int, proposal: Proposal, **of_heads: Any) -> None:
+        text = self._word(proposal.token)
         self.events.append(
-            ev.Proposed(
-                start=start,
-                end=end,
-                branch=proposal.branch,
-                position=proposal.position,
-                token=proposal.token,
-                text=self._word(proposal.token),
-                unsure=proposal.unsure,
-                **of_heads,
-            )
+            stamp.proposed(start, end, proposal, text=text, drafter="speculator", head=head)
         )
 
     def interrupted(self, start: int, end: int) -> None:

@@ -168,8 +168,8 @@ def _settled(
 ) -> tuple[Expected, Timing]:
     """What it comes to with the durations that follow from how busy both sides are then."""
     alpha = getattr(calibration.acceptance, acceptance)
-    alone = _costs_of(calibration.turns, calibration.together)
-    beside = _costs_of(calibration.together, calibration.turns)
+    alone = _seen_costs(calibration.turns, calibration.together)
+    beside = _seen_costs(calibration.together, calibration.turns)
 
     def at(draft_busy: float, target_busy: float) -> tuple[Expected, Timing]:
         """With each side slowed down by the other one for this share of the time."""
@@ -206,7 +206,7 @@ def _mixed_table(alone: Table, beside: Table, share: float) -> Table:
     return Table.of({r: _mixed(alone(r - 1), beside(r - 1), share) for r in rows})
 
 
-def _costs_of(first: Costs, second: Costs) -> Costs:
+def _seen_costs(first: Costs, second: Costs) -> Costs:
     """Costs under one condition, where it was seen; else under the other."""
     costs = Costs(
         draft_step=first.draft_step or second.draft_step,

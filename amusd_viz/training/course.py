@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import msgspec
 import torch
 
 from amusd_viz.models.draft_card import Judgement
+from amusd_viz.training.four_bits import on_the_grid
 from amusd_viz.training.judge import agreement_by_kind, tail_guess
 from amusd_viz.training.shards import Text
 from amusd_viz.training.soft_labels import SoftLabelLoss, frequent_tokens
@@ -35,6 +37,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         bridge: whether a fitted layer leads from the ones to the others; it is trained as well.
         passes: how often the text is read.
         most_tokens: how much of the text is used; ``None`` is all.
+        four_bits_from: from this share of the steps on the weights are on the 4-bit grid, on which
+            the draft then runs; ``None``: never, and it runs in 8 bits.
         batch_tokens: tokens a step.
         learning_rate: the highest.
         warm_up: steps until then.
@@ -51,6 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     bridge: bool = True
     passes: float = 2.0
     most_tokens: int | None = None
+    four_bits_from: float | None = None
     batch_tokens: int = 400
     learning_rate: float = 6e-4
     warm_up: int = 20
@@ -127,6 +132,12 @@ class Course:
         left = (self.steps - self.step) / (self.steps - self.ending)
         return plan.learning_rate * (LAST_SHARE + (start - LAST_SHARE) * left)
 
+    def weights(self) -> AbstractContextManager[None]:
+        """The weights that count at this step: exact ones, or those on the 4-bit grid."""
+        begins = self.plan.four_bits_from
+        on_grid = begins is not None and self.step >= begins * self.steps
+        return on_the_grid(self.tail) if on_grid else nullcontext()
+
     @property
     def done(self) -> bool:
         return self.step >= self.steps
@@ -156,16 +167,17 @@ class Course:
         texts = [self.texts[i] for i in self.batches[self.step]]
         for group in self._optimizer.param_groups:
             group["lr"] = self.rate
-        read = self.tail([text.tap for text in texts])
-        states = torch.cat([r[len(t.prompt) - 1 :] for r, t in zip(read, texts, strict=True)])
-        loss = self._loss(
-            states,
-            torch.cat([text.final for text in texts]),
-            torch.cat([text.top_ids for text in texts]),
-            torch.cat([text.top_logprobs for text in texts]),
-        )
         self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        with self.weights():
+            read = self.tail([text.tap for text in texts])
+            states = torch.cat([r[len(t.prompt) - 1 :] for r, t in zip(read, texts, strict=True)])
+            loss = self._loss(
+                states,
+                torch.cat([text.final for text in texts]),
+                torch.cat([text.top_ids for text in texts]),
+                torch.cat([text.top_logprobs for text in texts]),
+            )
+            loss.backward()
         torch.nn.utils.clip_grad_norm_(self.tail.parameters(), 1.0)
         self._optimizer.step()
         self.step += 1
@@ -173,7 +185,8 @@ class Course:
         self._losses.append(loss.item())
 
     def _judge(self) -> None:
-        agreed = agreement_by_kind(self.judged, partial(tail_guess, self.tail, self.head))
+        with self.weights():
+            agreed = agreement_by_kind(self.judged, partial(tail_guess, self.tail, self.head))
         loss = sum(self._losses) / len(self._losses)
         self._losses = []
         self.curve.append(

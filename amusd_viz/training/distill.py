@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from rich.progress import track
 
-from amusd_viz.errors import ModelError
+from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.models.borrowing import assembled_draft, write_draft
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
@@ -100,6 +100,10 @@ def distil(
 
     An interrupt or termination stops it likewise.
     """
+    if wanted.four_bits_from is not None and not 0 <= wanted.four_bits_from <= 1:
+        raise SettingError(
+            f"--four-bits-from {wanted.four_bits_from} is no share of the way; give one from 0 to 1"
+        )
     shards = shard_files(text or text_folder(target.name))
     plan, files = planned(folder, wanted, shards)
     texts = read_texts(files, plan.borrowed, plan.most_tokens)
@@ -120,13 +124,14 @@ def distil(
 
 
 def write_result(course: Course, target: ModelSource, folder: Path, name: str) -> Path:
-    """Writes the trained part in 8 bits; returns the file."""
+    """Writes the trained part in the bits it was trained for; returns the file."""
     return write_draft(
         folder / f"{name}.safetensors",
         course.tail.decoder.state_dict(),
         target=target.name,
         borrowed=course.plan.borrowed,
         layers=len(course.tail.shape.own),
+        bits=8 if course.plan.four_bits_from is None else 4,
     )
 
 
@@ -141,6 +146,12 @@ def main() -> None:
     parser.add_argument("--trained", type=int, default=default.trained, help="layers trained")
     parser.add_argument(
         "--no-bridge", dest="bridge", action="store_false", help="no fitted layer between them"
+    )
+    parser.add_argument(
+        "--four-bits-from",
+        type=float,
+        metavar="SHARE",
+        help="of the way, from which on it learns in 4 bits, to run in them; left out: it runs in 8",
     )
     parser.add_argument("--passes", type=float, default=default.passes, help="over the text")
     parser.add_argument(
@@ -160,6 +171,7 @@ def main() -> None:
         trained=options.trained,
         bridge=options.bridge,
         passes=options.passes,
+        four_bits_from=options.four_bits_from,
         most_tokens=options.most_tokens,
         learning_rate=options.learning_rate,
         state_weight=options.state_weight,
