@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,12 @@ from amusd_viz.simulate.calibration import (
     shipped_calibrations,
 )
 from amusd_viz.simulate.driver import Simulation, Timing, sides, simulate
-from amusd_viz.simulate.held_out import HELD_OUT_PROMPTS, compare_with_runs
+from amusd_viz.simulate.held_out import (
+    HELD_OUT_PROMPTS,
+    Comparison,
+    compare_with_runs,
+    kept_comparisons,
+)
 from amusd_viz.simulate.logs import Recorder
 from amusd_viz.simulate.prediction import _rising, predict
 from amusd_viz.simulate.probe import PROMPTS, calibrate
@@ -191,10 +197,33 @@ def test_predictions_are_compared_with_runs_of_other_prompts():
     session = ImaginarySession()
     told = predict(calibrate(session, max_new_tokens=300), policies=("paper",), lookaheads=(4,))
     assert not set(HELD_OUT_PROMPTS) & set(PROMPTS)
-    held_out = compare_with_runs(session, told, max_new_tokens=300)
+    found = compare_with_runs(session, told, max_new_tokens=300)
+    held_out = found.held_out
+    assert (found.prompts, found.max_new_tokens) == (len(HELD_OUT_PROMPTS), 300)
     assert [h.method for h in held_out] == ["autoregressive", "synchronous", "amusd"]
     assert all(len(h.measured) == len(HELD_OUT_PROMPTS) for h in held_out)
     assert all(abs(h.off) < 0.1 for h in held_out)
+
+
+def test_a_comparison_is_kept_in_a_file(tmp_path):
+    session = ImaginarySession()
+    told = predict(calibrate(session, max_new_tokens=40), policies=("paper",), lookaheads=())
+    found = compare_with_runs(session, told, prompts=HELD_OUT_PROMPTS[:2], max_new_tokens=40)
+    file = found.save(tmp_path / "held-out.json")
+    assert msgspec.json.decode(file.read_bytes(), type=Comparison) == found
+
+
+def test_there_must_be_something_to_compare():
+    told = predict(calibrate(some_runs([1])), policies=("paper",), lookaheads=())
+    for predictions, prompts in (([], HELD_OUT_PROMPTS), (told, [])):
+        with pytest.raises(SettingError, match="no prompt or no prediction"):
+            compare_with_runs(ImaginarySession(), predictions, prompts=prompts)
+
+
+@pytest.mark.parametrize("kept", kept_comparisons(), ids=lambda kept: f"{kept.pair}-{kept.dtype}")
+def test_what_comes_with_the_package_was_measured_often_enough(kept):
+    assert len(kept.held_out) >= 10
+    assert all(len(one.measured) == kept.prompts for one in kept.held_out)
 
 
 class CrowdedSession(ImaginarySession):
@@ -237,7 +266,7 @@ def test_predictions_know_that_each_side_slows_the_other_down():
     assert calibration.together.draft_step.value == pytest.approx(18e6, rel=0.03)
     assert calibration.together.target_pass[2].value == pytest.approx(33e6, rel=0.01)
     told = predict(calibration, policies=("eager", "fixed(1)", "paper"), lookaheads=(4,))
-    for held in compare_with_runs(session, told, max_new_tokens=300):
+    for held in compare_with_runs(session, told, max_new_tokens=300).held_out:
         assert abs(held.off) < 0.1, held
 
 

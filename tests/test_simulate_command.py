@@ -80,6 +80,12 @@ def test_calibrates_from_recordings(tmp_path):
     assert "tokens/s" in run("calibrate", *traces)
 
 
+def test_what_is_kept_must_be_found_first(tmp_path):
+    result = CliRunner().invoke(app, ["calibrate", "--keep", str(tmp_path / "kept.json")])
+    assert result.exit_code == 2
+    assert "--verify" in result.output
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

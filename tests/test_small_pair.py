@@ -87,7 +87,7 @@ def test_the_card_tells_how_it_was_made_and_what_was_tried() -> None:
     )
     said = dict(card.lines())
     assert said["by kind"] == "code 80.0%, list 40.0%"
-    assert "a bridge and 4 trained on 300,000" in said["layers"]
+    assert "a bridge and 4 trained in 8 bits on 300,000" in said["layers"]
     assert "30.0%" in said["floor"]
     assert "90,000: 50.0%" in said["curve"]
 

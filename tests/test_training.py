@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -200,6 +201,26 @@ def test_distilling_improves_the_draft_and_an_interruption_changes_nothing(
     assert second.curve == course.curve
     for name, weight in course.tail.state_dict().items():
         assert torch.equal(weight, second.tail.state_dict()[name]), name
+
+
+def test_what_is_learnt_in_4_bits_runs_as_it_was_judged(
+    target: ModelSource, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMUSD_VIZ_CACHE", str(tmp_path / "cache"))
+    where = {"text": text / "text", "held_out": text / "held-out"}
+    plan = msgspec.structs.replace(PLAN, passes=3, four_bits_from=0.5)
+    course = distil(target, tmp_path / "at once", plan, **where)
+    distil(target, tmp_path / "in parts", plan, **where, until_step=course.steps * 2 // 3)
+    resumed = distil(target, tmp_path / "in parts", plan, **where)
+    assert resumed.curve == course.curve
+    for name, weight in course.tail.state_dict().items():
+        assert torch.equal(weight, resumed.tail.state_dict()[name]), name
+
+    weights, about = read_draft(write_result(course, target, tmp_path, "mine"))
+    assert about["bits"] == "4"
+    with course.weights():
+        for name, weight in course.tail.decoder.state_dict().items():
+            torch.testing.assert_close(weights[name], weight, rtol=1e-2, atol=1e-3)
 
 
 def test_a_shortened_distillation_ends_with_a_low_rate_also_after_an_interruption(

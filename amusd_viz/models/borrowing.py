@@ -78,17 +78,7 @@ def read_about(file: Path) -> dict[str, str]:
     Raises:
         ModelError: it is no such file.
     """
-    try:
-        with safe_open(file, "pt") as stored:
-            about = dict(stored.metadata() or {})
-    except Exception as error:
-        raise ModelError(f"the draft {file} cannot be read ({error})") from None
-    if not {"target", "borrowed", "trained"} <= about.keys():
-        raise ModelError(
-            f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
-            "writes such files"
-        )
-    return {"bits": "8"} | about
+    return _read(file, weights=False)[1]
 
 
 def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
@@ -97,12 +87,7 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     Raises:
         ModelError: it is no such file.
     """
-    about = read_about(file)
-    try:
-        with safe_open(file, "pt") as stored:
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    except Exception as error:
-        raise ModelError(f"the draft {file} cannot be read ({error})") from None
+    tensors, about = _read(file)
     weights = {name: t for name, t in tensors.items() if not name.endswith((_SCALE, _GRID))}
     for name, weight in weights.items():
         if weight.dtype == torch.int8:
@@ -111,6 +96,22 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
             levels = torch.stack([weight & 15, weight >> 4], dim=-1).flatten(1).int()
             weights[name] = weights_of_4bit(levels, tensors[name + _GRID])
     return weights, about
+
+
+def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    try:
+        with safe_open(file, "pt") as stored:
+            about = dict(stored.metadata() or {})
+            names = list(stored.keys()) if weights else []
+            tensors = {name: stored.get_tensor(name) for name in names}
+    except Exception as error:
+        raise ModelError(f"the draft {file} cannot be read ({error})") from None
+    if not {"target", "borrowed", "trained"} <= about.keys():
+        raise ModelError(
+            f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
+            "writes such files"
+        )
+    return tensors, {"bits": "8"} | about
 
 
 def borrowing_draft(
