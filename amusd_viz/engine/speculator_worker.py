@@ -7,6 +7,8 @@ target's own choices.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from amusd_viz import stamp
@@ -26,7 +28,7 @@ class SpeculatorRun(TargetRun):
     """One run of target and speculator.
 
     Args:
-        lm, order, birth, recorder: see :class:`~amusd_viz.engine.target_worker.TargetRun`.
+        lm, order, birth, recorder, learnt: see :class:`~amusd_viz.engine.target_worker.TargetRun`.
         speculator: the heads, on the target's device.
     """
 
@@ -37,8 +39,9 @@ class SpeculatorRun(TargetRun):
         birth: Birth,
         recorder: Recorder,
         speculator: Speculator,
+        learnt: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(lm, order, birth, recorder)
+        super().__init__(lm, order, birth, recorder, learnt)
         settings = order.settings
         self.heads = Heads(speculator, order, self.chooser, recorder)
         self.draft = DraftSide(
@@ -47,12 +50,17 @@ class SpeculatorRun(TargetRun):
             end_tokens=order.end_tokens,
             run_ahead=settings.run_ahead_policy(),
         )
-        adaptive = settings.policy == "adaptive"
-        chain = settings.candidates == 1
-        self.length = AdaptiveChain(self.heads.shape.heads) if adaptive and chain else None
+        self.length: AdaptiveChain | None = None
         """Says how long the next chain is; ``None`` for as long as may be."""
-        self.payoff = Payoff() if adaptive and not chain else None
+        self.payoff: Payoff | None = None
         """Says when a tree is left out; ``None`` never leaves it out."""
+        if settings.policy == "adaptive":
+            kept = {} if learnt is None else learnt
+            shape = self.heads.shape
+            if settings.candidates == 1:
+                self.length = kept.setdefault(f"chain {shape.heads}", AdaptiveChain(shape.heads))
+            else:
+                self.payoff = kept.setdefault(f"tree {shape}", Payoff())
 
     def _commit(self, verdict: Verdict) -> None:
         t = self.recorder.now()

@@ -7,6 +7,8 @@ and all is judged at once. The draft hears what is committed, as ever, and takes
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from amusd_viz.engine.heads import Heads, proposals
@@ -15,7 +17,7 @@ from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import Verdict, Window, WindowPolicy
+from amusd_viz.protocol import Verdict, Window
 from amusd_viz.protocol.payoff import Payoff
 
 TRIAL = 24
@@ -37,13 +39,15 @@ class SteppingInRun(TargetRun):
         birth: Birth,
         recorder: Recorder,
         speculator: Speculator,
-        learnt: dict[str, WindowPolicy] | None = None,
+        learnt: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(lm, order, birth, recorder, learnt)
         self.heads = Heads(speculator, order, self.chooser, recorder)
-        adaptive = order.settings.policy == "adaptive"
-        self.payoff = Payoff(TRIAL, TRIAL) if adaptive else None
+        self.payoff: Payoff | None = None
         """Says when the heads keep silent, as in plain AMUSD; ``None`` always lets them speak."""
+        if order.settings.policy == "adaptive":
+            kept = {} if learnt is None else learnt
+            self.payoff = kept.setdefault("stepping in", Payoff(TRIAL, TRIAL))
         self._judged_at = 0
         """When the last verdict was reached (ns)."""
 

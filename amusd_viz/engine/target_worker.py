@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def stop_condition(stops: Sequence[str], folder: Path) -> StopStrings | None:
 tokens_of = lru_cache(maxsize=1)(Tokens)
 
 
-def _experienced(settings: RunSettings, learnt: dict[str, WindowPolicy]) -> WindowPolicy:
+def _experienced(settings: RunSettings, learnt: dict[str, Any]) -> WindowPolicy:
     """The run's policy, which starts from what it measured in the last run of the same method."""
     policy = settings.window_policy()
     name = f"{settings.method} {policy.name}"
@@ -54,7 +55,7 @@ class TargetRun:
         order: what to decode.
         birth: what the worker was told; here, its shared memory and vocabulary.
         recorder: where events go.
-        learnt: policies of earlier runs by name; those that measure go on from what they found, and
+        learnt: what chose in earlier runs, by name; what measures goes on from what it found, and
             this run's is left there.
     """
 
@@ -64,7 +65,7 @@ class TargetRun:
         order: RunOrder,
         birth: Birth,
         recorder: Recorder,
-        learnt: dict[str, WindowPolicy] | None = None,
+        learnt: dict[str, Any] | None = None,
     ) -> None:
         settings = order.settings
         assert lm.rows is not None, "the target's passes have one shape"

@@ -136,7 +136,7 @@ def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any, learnt: dict[
         if order.settings.uses_draft:
             SteppingInRun(lm, order, birth, recorder, speculator, learnt).play()
         else:
-            SpeculatorRun(lm, order, birth, recorder, speculator).play()
+            SpeculatorRun(lm, order, birth, recorder, speculator, learnt).play()
     else:
         TargetRun(lm, order, birth, recorder, learnt).play()
     _report(birth, RunOver(order.run))
