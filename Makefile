@@ -81,7 +81,7 @@ $(BIN)/python:
 $(VENV)/.engine: $(SETTINGS) | $(BIN)/python
 	@echo "Installing into $(VENV); the first time takes some minutes"
 	$(PIP) $(QUIET) torch
-	$(PIP) $(QUIET) -e ".[engine]"
+	$(PIP) $(QUIET) -e ".[engine,export]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.engine $(SETTINGS)

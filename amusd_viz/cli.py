@@ -17,8 +17,7 @@ from amusd_viz.cli_equality import equality
 from amusd_viz.cli_models import Device, Draft, Dtype, Pair, Speculator, Target, given
 from amusd_viz.cli_output import check_writable
 from amusd_viz.cli_simulate import calibrate, simulate
-from amusd_viz.errors import AmusdVizError
-from amusd_viz.terminal import one_line, printable
+from amusd_viz.terminal import printable, run_command
 
 if TYPE_CHECKING:
     from amusd_viz.engine import Run
@@ -38,11 +37,7 @@ def main() -> None:
     """Entry point of the command: runs it and turns named errors into one sentence."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")
-    try:
-        app()
-    except AmusdVizError as error:
-        print(f"amusd-viz: {one_line(str(error))}", file=sys.stderr)
-        sys.exit(1)
+    run_command("amusd-viz", app)
 
 
 @app.command()
@@ -128,6 +123,8 @@ def decode(
     how |= given(policy=policy, lookahead=lookahead, candidates=candidates)
     how |= given(run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
+    if sys.stderr.isatty() and not json:
+        typer.echo("Loading the models ...", err=True)
     with Session(**models) as warm:
         run = warm.decode(prompt, **how, **sampling, **given(chat=chat))
         interrupted = _follow(run, quiet=json)
@@ -208,16 +205,21 @@ def notebooks(
 
 @app.command()
 def card(
-    pair: Annotated[str, typer.Argument(help="Name of a pair.")] = "twin",
+    name: Annotated[
+        str | None, typer.Argument(metavar="PAIR", help="Name of a pair; 'twin' if left out.")
+    ] = None,
+    pair: Pair = None,
 ) -> None:
     """Say what the two models of a pair are, what they need and how well they agree."""
     from amusd_viz.extras import need_engine
 
+    if name and pair:
+        raise typer.BadParameter(f"{name} and --pair {pair} are two pairs; name one")
     need_engine("Looking at a pair")
     from amusd_viz.models.card import Card
     from amusd_viz.models.pairs import resolve_pair
 
-    typer.echo(printable(repr(Card(resolve_pair(pair)))))
+    typer.echo(printable(repr(Card(resolve_pair(name or pair or "twin")))))
 
 
 @app.command()

@@ -236,8 +236,10 @@ def _recorded(methods: Sequence[str]) -> list[Trace]:
 def playground(prompt: str = "Why is the sky blue?") -> Playground:
     """Controls and a theater: choose, press Run, watch. Models are loaded at the first Run.
 
-    Without the engine it shows the recorded runs and says what is missing.
+    Without the engine it shows the recorded runs and says what is missing. A playground made earlier
+    gives its models back.
     """
+    global _playground
     from amusd_viz.views.playground import Playground
 
     def open_session(pair: str) -> Session:
@@ -246,8 +248,16 @@ def playground(prompt: str = "Why is the sky blue?") -> Playground:
 
         return Session(pair)
 
+    if _playground:
+        # The cell was run again: two pairs in memory would be one too many.
+        _playground.release()
     recorded = _recorded(("synchronous", "amusd"))
-    return Playground(open_session, prompt=prompt, recordings=tuple(recorded))
+    _playground = Playground(open_session, prompt=prompt, recordings=tuple(recorded))
+    return _playground
+
+
+_playground: Playground | None = None
+"""The playground made last."""
 
 
 _OF_A_SESSION = (

@@ -54,7 +54,7 @@ class MissingExtraError(AmusdVizError, ImportError):
     def __str__(self) -> str:
         feature, extra, missing = self.args
         return (
-            f"{feature} needs {missing}, which is not installed. "
+            f"{feature} needs what is not installed: {missing}. "
             f'Install it with: pip install "amusd-viz[{extra}]"'
         )
 

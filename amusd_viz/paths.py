@@ -67,9 +67,14 @@ def shipped_draft(name: str) -> Path | None:
     return file if file.is_file() else None
 
 
-def recordings() -> tuple[str, ...]:
-    """Names of the recorded runs that come with the package."""
-    return tuple(sorted(_recorded_files()))
+def recordings(kind: str = "") -> tuple[str, ...]:
+    """Names of the recorded runs that come with the package.
+
+    Args:
+        kind: ``""`` for those of a draft model and its target, ``"speculator"`` for those in which a
+            token/embedding speculator proposes.
+    """
+    return tuple(sorted(_recorded_files(kind)))
 
 
 def recording(name: str) -> Trace:
@@ -78,14 +83,15 @@ def recording(name: str) -> Trace:
     Raises:
         SettingError: there is no recording of that name; the message lists those there are.
     """
-    files = _recorded_files()
+    files = _recorded_files() | _recorded_files("speculator")
     if name not in files:
         known = ", ".join(sorted(files)) or "none"
         raise SettingError(f"there is no recording named {name!r}; there are: {known}")
     return Trace.load(files[name])
 
 
-def _recorded_files() -> dict[str, Path]:
-    folder = assets("traces")
+def _recorded_files(kind: str = "") -> dict[str, Path]:
+    folder = assets("traces", *filter(None, [kind]))
     files = sorted(folder.glob("*.jsonl*")) if folder.is_dir() else []
-    return {file.name.split(".jsonl")[0]: file for file in files}
+    names = ["/".join(filter(None, [kind, file.name.split(".jsonl")[0]])) for file in files]
+    return dict(zip(names, files, strict=True))

@@ -17,7 +17,7 @@ from amusd_viz import events as ev
 from amusd_viz.errors import BrokenTraceError, CutTraceError, NewerTraceError, NotATraceError
 from amusd_viz.invariants import check_events
 from amusd_viz.protocol.messages import Fate
-from amusd_viz.trace_file import read_trace_file, write_trace_file
+from amusd_viz.trace_file import HOW_TO_SEE_IT, read_trace_file, write_trace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,8 +91,7 @@ class Trace:
         check_events(header, events, lines=numbers)
         if not partial and not ends_a_run(events):
             raise CutTraceError(
-                f"{name}: ends before its run does (no 'finished' event); "
-                "open it with partial=True to see what there is"
+                f"{name}: ends before its run does (no 'finished' event); {HOW_TO_SEE_IT}"
             )
         return cls(header, events)
 
@@ -241,9 +240,7 @@ def _read_events(
             if cut and partial:
                 break
             if cut:
-                raise CutTraceError(
-                    f"{name}: line {number} is cut; open the file with partial=True to see the rest"
-                ) from None
+                raise CutTraceError(f"{name}: line {number} is cut; {HOW_TO_SEE_IT}") from None
             raise BrokenTraceError(number, f"is no event: {error}") from None
         numbers.append(number)
     return numbers, events

@@ -11,6 +11,11 @@ from amusd_viz.errors import CutTraceError, NotATraceError
 MOST_BYTES = 1 << 28
 """Of a trace, decompressed: 256 MiB, some hundred thousand tokens with all their alternatives."""
 
+HOW_TO_SEE_IT = (
+    "open it with partial=True (on the command line: --partial) to see what comes before"
+)
+"""What to do about a file that ends early."""
+
 _GZIP_START = b"\x1f\x8b"
 
 
@@ -37,9 +42,8 @@ def read_trace_file(path: str | Path, *, partial: bool = False) -> bytes:
     except (OSError, ValueError, zlib.error) as error:
         if isinstance(error, NotATraceError | CutTraceError):
             raise
-        raise NotATraceError(
-            f"{path}: cannot be read ({error}); give the path of a trace"
-        ) from None
+        why = getattr(error, "strerror", None) or error
+        raise NotATraceError(f"{path}: cannot be read ({why}); give the path of a trace") from None
 
 
 def write_trace_file(path: str | Path, data: bytes) -> Path:
@@ -62,9 +66,7 @@ def _decompressed(path: Path, data: bytes, partial: bool) -> bytes:
         if not member.eof:
             if partial:
                 break
-            raise CutTraceError(
-                f"{path}: the compressed file ends early; open it with partial=True to see the rest"
-            )
+            raise CutTraceError(f"{path}: the compressed file ends early; {HOW_TO_SEE_IT}")
         data = member.unused_data
     return b"".join(parts)
 

@@ -1,7 +1,4 @@
-"""Where imports lead to (the arrows between the rooms, followed), and how light the viewer is.
-
-Which room may import which directly is the table of ``test_architecture.py``.
-"""
+"""Where imports lead to (the arrows between the rooms, followed), and how light the viewer is."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_broken_trace_names_its_line() -> None:
 def test_a_missing_extra_says_how_to_install_it() -> None:
     error = MissingExtraError("decoding", "engine", "torch")
     assert str(error) == (
-        "decoding needs torch, which is not installed. "
+        "decoding needs what is not installed: torch. "
         'Install it with: pip install "amusd-viz[engine]"'
     )
     assert isinstance(error, ImportError)

@@ -18,13 +18,14 @@ import torch
 
 from amusd_viz import events as ev
 from amusd_viz.by_hand.pair import RUN_AHEAD, PairRecording, Word
-from amusd_viz.errors import AmusdVizError, ModelError
+from amusd_viz.errors import ModelError
 from amusd_viz.lessons.recorded import Distributions, TwoDistributions
 from amusd_viz.models.kernels import LanguageModel, load
 from amusd_viz.models.pairs import resolve_pair
 from amusd_viz.models.row_cost import measure_row_cost
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import recording
+from amusd_viz.terminal import run_command
 from amusd_viz.trace import Trace
 
 KEPT = 40
@@ -136,11 +137,7 @@ def main() -> int:
     if len(sys.argv) != 3:
         print("usage: python -m amusd_viz.engine.record_pair RECORDING FOLDER", file=sys.stderr)
         return 2
-    try:
-        record(recording(sys.argv[1]), Path(sys.argv[2]))
-    except AmusdVizError as error:
-        print(f"amusd-viz: {error}", file=sys.stderr)
-        return 1
+    run_command("record_pair", lambda: record(recording(sys.argv[1]), Path(sys.argv[2])))
     return 0
 
 

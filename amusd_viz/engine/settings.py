@@ -160,10 +160,11 @@ def check_fits(prompt_tokens: int, max_new_tokens: int, context: int) -> None:
     """
     context = min(context, MAX_POSITIONS)
     if prompt_tokens + max_new_tokens > context:
+        room = context - prompt_tokens
+        fewer = f", or ask for at most {room} new tokens" if room > 0 else ""
         raise PromptError(
             f"the prompt has {prompt_tokens} tokens and max_new_tokens is {max_new_tokens}; together "
-            f"they exceed the context of {context} tokens. Shorten the prompt, or ask for at most "
-            f"{max(0, context - prompt_tokens)} new tokens"
+            f"they exceed the context of {context} tokens. Shorten the prompt{fewer}"
         )
 
 

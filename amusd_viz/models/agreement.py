@@ -20,6 +20,7 @@ from rich.progress import track
 from amusd_viz.models.pairs import DEFAULT_PAIR, Pair, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import assets
+from amusd_viz.terminal import run_command
 
 PROMPTS = (
     "Describe how a glacier moves.",
@@ -130,4 +131,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("agreement", main)

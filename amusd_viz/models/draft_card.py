@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from amusd_viz.models.agreement import wilson_interval
 from amusd_viz.paths import shipped_draft
 
 Counts = dict[str, tuple[int, int]]
@@ -84,10 +85,20 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
     bridge: bool = False
     bits: int = 8
 
+    def agreement_in_words(self) -> str:
+        """One sentence with a 95 % interval (Wilson)."""
+        right, total = self.agreed["all"]
+        low, high = wilson_interval(right, total)
+        return (
+            f"agrees with the target at {right / total:.1%} of {total:,} positions (95 % interval "
+            f"{low:.1%} to {high:.1%}; {self.prompts} held-out prompts, greedy)"
+        )
+
     def lines(self) -> list[tuple[str, str]]:
         """Name and text of what the pair's card says about it."""
         kinds = [kind for kind in self.agreed if kind != "all"]
         curve = ", ".join(f"{point.tokens:,}: {point.rate:.1%}" for point in self.curve)
+        read = self.curve[-1].tokens / self.generated if self.curve and self.generated else 0
         return [
             (
                 "layers",
@@ -101,7 +112,10 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
                 f"a table of what followed the last three tokens in the same text: "
                 f"{rate(self.floor):.1%}",
             ),
-            ("curve", f"training tokens and agreement: {curve}"),
+            (
+                "curve",
+                f"training tokens ({read:.1f} readings of that text) and agreement: {curve}",
+            ),
             *(("tried", _tried(candidate)) for candidate in self.candidates),
         ]
 

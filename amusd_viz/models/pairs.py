@@ -101,7 +101,7 @@ def resolve_pair(
             known = ", ".join((*pair_names(), *HUB_PAIRS))
             raise SettingError(
                 f"there is no pair named {pair!r}; pairs are {known}; "
-                "or name two models with draft= and target="
+                "or name two models (draft and target)"
             )
         draft = pair
     find = fetch or model_folder

@@ -20,9 +20,15 @@ from amusd_viz.models.borrowing import assembled_draft, write_draft
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import cache
+from amusd_viz.terminal import run_command
 from amusd_viz.training.bridge import fit_bridge
 from amusd_viz.training.course import STATE_FILE, Course, Plan
-from amusd_viz.training.generate import generate_missing, held_out_folder, text_folder
+from amusd_viz.training.generate import (
+    check_tokens,
+    generate_missing,
+    held_out_folder,
+    text_folder,
+)
 from amusd_viz.training.interrupts import stopping
 from amusd_viz.training.shards import Text, read_shard, shard_files
 from amusd_viz.training.tail import Tail, last_layers
@@ -31,7 +37,13 @@ PLAN_FILE = "plan.json"
 
 
 def drafts_folder(target: str, name: str) -> Path:
-    """Where a distillation keeps its state and its result."""
+    """Where a distillation keeps its state and its result.
+
+    Raises:
+        SettingError: the name is no name of a folder.
+    """
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise SettingError(f"--name {name!r} cannot be a folder's name; use letters and digits")
     return cache("training", target, "drafts", name)
 
 
@@ -164,6 +176,7 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=default.learning_rate)
     parser.add_argument("--state-weight", type=float, default=default.state_weight)
     options = parser.parse_args()
+    check_tokens(options.tokens)
     target = resolve_pair(draft="twin", target=options.target).target
     folder = drafts_folder(target.name, options.name)
     wanted = Plan(
@@ -190,4 +203,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("distill", main)

@@ -21,6 +21,7 @@ from amusd_viz.models.packed import can_pack, pack_linears
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
+from amusd_viz.terminal import run_command
 from amusd_viz.training.batch_decoder import Answer, BatchDecoder
 from amusd_viz.training.held_out import held_out_texts
 from amusd_viz.training.interrupts import stopping
@@ -93,8 +94,21 @@ class Generation:
         """Ends after the pass under way; finished texts are kept."""
         self.stopped = True
 
-    def run(self, asked: Iterator[Asked], part: str, tokens: int | None = None) -> int:
+    def run(
+        self,
+        asked: Iterator[Asked],
+        part: str,
+        tokens: int | None = None,
+        *,
+        what: str = "Generating text",
+    ) -> int:
         """Generates until ``tokens`` more are there (or all ``asked`` are answered).
+
+        Args:
+            asked: prompts to answer.
+            part: name of the shards.
+            tokens: how many more are wanted; ``None``: until there is no prompt left.
+            what: stands beside the bar.
 
         Returns:
             How many tokens were generated.
@@ -102,7 +116,7 @@ class Generation:
         made, kept = 0, 0
         waiting: list[Answer] = []
         start = time.monotonic()
-        with work_bar("Generating", total=tokens) as bar:
+        with work_bar(what, total=tokens) as bar:
             for answer in self.decoder.answers(asked):
                 waiting.append(answer)
                 made += len(answer.tokens)
@@ -139,12 +153,23 @@ def generate_missing(source: ModelSource, tokens: int, *, max_new_tokens: int = 
         generation = Generation(source, folder, max_new_tokens=max_new_tokens)
         with stopping(generation.stop):
             if wanted is None:
-                generation.run(held_out_prompts(generation.texts, done), "held-out")
+                asked = held_out_prompts(generation.texts, done)
+                generation.run(asked, "held-out", what="Generating held-out text")
             else:
                 generation.run(training_prompts(generation.texts, done, 0, 1), "part0of1", missing)
         if generation.stopped:
             return False
     return True
+
+
+def check_tokens(tokens: int) -> None:
+    """Refuses a number of tokens that means nothing.
+
+    Raises:
+        SettingError: it is below 1.
+    """
+    if tokens < 1:
+        raise SettingError(f"--tokens {tokens} asks for nothing; give 1 or more")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -171,6 +196,7 @@ def main() -> None:
     parser.add_argument("--max-new-tokens", type=int, default=192, help="of one answer")
     options = parser.parse_args()
     part, parts = _part(options.part)
+    check_tokens(options.tokens)
     target = resolve_pair(draft="twin", target=options.target).target
     folder = (held_out_folder if options.held_out else text_folder)(target.name)
     generation = Generation(
@@ -179,7 +205,8 @@ def main() -> None:
     done = finished_prompts(folder)
     with stopping(generation.stop):
         if options.held_out:
-            made = generation.run(held_out_prompts(generation.texts, done), "held-out")
+            asked = held_out_prompts(generation.texts, done)
+            made = generation.run(asked, "held-out", what="Generating held-out text")
         else:
             asked = training_prompts(generation.texts, done, part, parts)
             made = generation.run(asked, f"part{part}of{parts}", options.tokens)
@@ -187,4 +214,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("generate", main)

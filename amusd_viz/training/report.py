@@ -28,6 +28,7 @@ from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import assets
 from amusd_viz.simulate.expected import expected
 from amusd_viz.simulate.timing import Table, Timing
+from amusd_viz.terminal import run_command
 from amusd_viz.training.course import CURVE_FILE, Plan
 from amusd_viz.training.distill import PLAN_FILE, drafts_folder, read_texts
 from amusd_viz.training.generate import held_out_folder, text_folder
@@ -184,4 +185,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("report", main)

@@ -32,6 +32,7 @@ from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 from amusd_viz.models.speculator_check import known_answer
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
+from amusd_viz.terminal import run_command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import PIECE, read_text
@@ -245,4 +246,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("speculator", main)

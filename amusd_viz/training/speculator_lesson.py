@@ -18,6 +18,7 @@ from safetensors import safe_open
 from amusd_viz.errors import ModelError
 from amusd_viz.models.default_target import NAME, default_target
 from amusd_viz.paths import assets
+from amusd_viz.terminal import run_command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text, read_shard, write_texts
@@ -126,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command("speculator_lesson", main)

@@ -218,12 +218,17 @@ class Playground(w.VBox):
             self._in_turn.join(timeout)
         return self
 
-    def close(self) -> None:
-        """Ends the run and the session, and takes the playground off the page."""
+    def release(self) -> None:
+        """Ends the run and the session, whose models take memory; the next Run opens another."""
         self.stop()
         self.wait(5)
         if self._session:
             self._session.close()
+            self._session = None
+
+    def close(self) -> None:
+        """Ends the run and the session, and takes the playground off the page."""
+        self.release()
         super().close()
 
     def _session_of(self, pair: str) -> Closable:

@@ -30,7 +30,7 @@ export function makeControls(actions) {
       button("faster", "×2", say("button_faster"), actions.faster, say("name_faster")),
       race,
     ]),
-    element("span", "amusd-space"),
+    element("span", "amusd-space amusd-click", { "aria-hidden": "true" }, say("click_for_keys")),
     element("span", "amusd-group", {}, [stop, alone, predict, details, present]),
     element("div", "amusd-ask", {}, [question, reveal]),
   ]);

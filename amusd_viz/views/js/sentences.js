@@ -250,6 +250,7 @@ const SENTENCES = {
   button_zoomOut: "Zoom time out (ctrl+wheel)",
   option_spaces: "show spaces",
   option_key: "show the key (K)",
+  click_for_keys: "keys: click first",
   keys: "Keys: → ← next beat and back, shift+→ every event, R and shift+R rollbacks, space plays, + and - speed, Home and End, 1 2 3 pin a run, [ ] tokens, Enter pins a card, H hides the future, K the key, A the autoregressive run, P presents, D details, Esc closes.",
   ask_heard: "Next: what will the draft do when it hears?",
   ask_judging: "Next: how many of the {count} proposals will be accepted?",
