@@ -16,6 +16,7 @@ from amusd_viz import events as ev
 from amusd_viz.errors import SettingError
 from amusd_viz.paths import assets
 from amusd_viz.protocol import Fate
+from amusd_viz.terminal import run_command
 from amusd_viz.trace import Trace
 
 Outcome = tuple[int, str, str]
@@ -25,14 +26,14 @@ Outcome = tuple[int, str, str]
 def run(monkeypatch, capsys) -> Callable[..., Outcome]:
     """Runs ``amusd-viz`` in this process; gives exit code, stdout and stderr."""
 
-    def run_command(*arguments: object) -> Outcome:
+    def command(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["amusd-viz", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         printed = capsys.readouterr()
         return ended.value.code or 0, printed.out, printed.err
 
-    return run_command
+    return command
 
 
 def is_one_sentence(err: str) -> bool:
@@ -488,3 +489,39 @@ def test_pairs_names_them_all_and_what_they_need(run):
     for name in ("twin", "llama3", "qwen2.5", "smollm2"):
         assert f"\n{name} " in f"\n{out}"
     assert "meta-llama/Llama-3.1-8B-Instruct" in out
+
+
+def test_a_named_error_of_any_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise SettingError("nothing\nto do; give 1\x1b[31m")
+
+    with pytest.raises(SystemExit) as ended:
+        run_command("distill", fail)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "distill: nothing to do; give 1\ufffd[31m\n"
+
+
+@pytest.mark.parametrize("module", ["distill", "generate", "report", "speculator"])
+def test_training_commands_refuse_nonsense_without_a_traceback(module: str) -> None:
+    pytest.importorskip("torch")
+    nonsense = {
+        "distill": ["--tokens", "0"],
+        "generate": ["--part", "3/2"],
+        "report": ["no such draft"],
+        "speculator": ["--target", "/there/is/no/such/folder"],
+    }
+    ran = subprocess.run(
+        [sys.executable, "-m", f"amusd_viz.training.{module}", *nonsense[module]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"{module}: ")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_pair_is_named_once_for_its_card(run) -> None:
+    code, _, err = run("card", "twin", "--pair", "small")
+    assert code == 2
+    assert "name one" in err

@@ -10,6 +10,7 @@ import ipywidgets as w
 import pytest
 from live_source import Replayed
 
+import amusd_viz
 from amusd_viz import recording
 from amusd_viz.errors import MissingExtraError
 from amusd_viz.trace import Trace
@@ -144,3 +145,35 @@ def test_a_session_is_kept_and_changed_with_the_pair(recorded: tuple[Trace, ...]
     assert [pair for pair, _ in opened] == ["twin", "twin8"]
     assert opened[0][1].closed
     assert not opened[1][1].closed
+
+
+def test_a_playground_gives_its_models_back_and_opens_others_at_the_next_run(
+    recorded: tuple[Trace, ...],
+) -> None:
+    sessions: list[Recorded] = []
+
+    def open_session(pair: str) -> Recorded:
+        sessions.append(Recorded())
+        return sessions[-1]
+
+    playground = Playground(open_session, recordings=recorded)
+    playground.run()
+    playground.wait(30)
+    playground.release()
+    assert [session.closed for session in sessions] == [True]
+    playground.run()
+    playground.wait(30)
+    assert [session.closed for session in sessions] == [True, False]
+    assert len(playground.traces) == 2
+    playground.close()
+
+
+def test_the_cell_run_again_closes_the_models_of_the_playground_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released: list[Playground] = []
+    monkeypatch.setattr(Playground, "release", released.append)
+    first = amusd_viz.playground()
+    assert first not in released
+    amusd_viz.playground()
+    assert released[-1] is first
