@@ -172,7 +172,7 @@ def test_the_cell_run_again_closes_the_models_of_the_playground_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     released: list[Playground] = []
-    monkeypatch.setattr(Playground, "release", released.append)
+    monkeypatch.setattr(Playground, "release", lambda one: released.append(one))
     first = amusd_viz.playground()
     assert first not in released
     amusd_viz.playground()
