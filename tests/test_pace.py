@@ -21,6 +21,8 @@ ROWS_MS = (17.3, 21.2, 27.7, 34.5, 41.7, 46.8, 57.0, 67.6)
 """A pass of a target alone, by the proposals it judges: two cores that share their memory, bf16."""
 BESIDE = 1.25
 """How much longer it takes beside a working draft."""
+CATCHING_UP = 0.65
+"""What a step takes longer, as a share, that reads an adopted token before its own."""
 TOKENS = 128
 
 
@@ -42,11 +44,19 @@ def run(
         target.policy.learn_from(earlier)
 
     def cost(proposals: int) -> int:
-        working = run.step is not None and run.step[1] > run.now
-        slow = BESIDE if working or draft.pause() is None else 1
-        return round(MS * slow * rows_ms[proposals])
+        """Longer while the draft works: all the time, or, in turns, for what is left of its steps."""
+        alone, left = MS * rows_ms[proposals], 0.0
+        if run.step is not None and run.step[1] > run.now:
+            left = run.step[1] - run.now
+        if draft.resting:
+            ahead = len(draft.tokens) - draft.known + bool(left)
+            left += MS * step_ms * max(0, draft.awaited + bool(draft.awaited) - ahead)
+        elif draft.pause() is None:
+            left = alone
+        return round(alone + (BESIDE - 1) * min(left, alone))
 
-    run = Simulation(text, Timing(round(step_ms * MS), cost), target, draft, Counter())
+    timing = Timing(round(step_ms * MS), cost, catching_up=round(CATCHING_UP * step_ms * MS))
+    run = Simulation(text, timing, target, draft, Counter())
     run.run()
     return (TOKENS - 1) * rows_ms[0] * MS / run.now, target.policy
 
@@ -57,7 +67,11 @@ def synchronous(
     """How many times as fast as the target alone a simulated run by turns is."""
     agrees = agreement(Iid(acceptance), TOKENS + 1, seed=100 * seed)
     text = text_of(agrees, ["a", "b", "c", "d"], coincidence=0.0)
-    timing = Timing(round(step_ms * MS), lambda proposals: round(MS * rows_ms[proposals]))
+    timing = Timing(
+        round(step_ms * MS),
+        lambda proposals: round(MS * rows_ms[proposals]),
+        catching_up=round(CATCHING_UP * step_ms * MS),
+    )
     trace = simulate(text, timing, method="synchronous", lookahead=lookahead, max_new_tokens=TOKENS)
     return (TOKENS - 1) * rows_ms[0] * MS / trace.duration
 
@@ -169,6 +183,8 @@ def test_a_draft_told_to_rest_proposes_nothing_until_it_is_told_otherwise() -> N
     draft.hear(Commit(1, 2, (7,), awaited=1, rest=True))
     assert draft.pause() is None, "what is awaited may be proposed"
     draft.propose(8)
+    assert draft.pause() is None, "one more reads it while it is judged"
+    draft.propose(9)
     assert draft.pause() is Pause.RESTING
     draft.hear(Commit(1, 3, (8,)))
     assert draft.pause() is None

@@ -264,8 +264,10 @@ class World:
         draft, position = self.draft, len(self.draft.tokens)
         assert draft.known <= position < self.max_new_tokens
         promised = min(draft.awaited, self.ahead.promised)
-        allowed = 0 if self.told_to_rest else self.ahead.limit(draft.known)
-        assert position - draft.known < max(allowed, promised)
+        allowed = max(self.ahead.limit(draft.known), promised)
+        if self.told_to_rest:
+            allowed = min(allowed, promised + 1 if promised else 0)
+        assert position - draft.known < allowed
         assert not draft.tokens or draft.tokens[-1] not in self.end_tokens
         token = self.models.draft(draft.tokens)
         unsure = token % 2 == 0

@@ -162,7 +162,7 @@ def _draft_source(name: str, target: ModelSource, find: Callable[[str], Path]) -
     if name == SMALL and file is not None:
         from amusd_viz.models.borrowing import borrowing_draft
 
-        what = "some of the target's layers, distilled: weaker and cheaper than the twin"
+        what = "some of the target's layers and distilled ones, in 4 bits: weaker and cheaper than the twin"
         return borrowing_draft(SMALL, file, target, what)
     if Path(name).suffix == ".safetensors":
         from amusd_viz.models.borrowing import borrowing_draft

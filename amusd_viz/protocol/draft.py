@@ -71,7 +71,7 @@ class DraftSide:
         self.awaited = 0
         """How many proposals the target may be waiting for, as it said with its last commit."""
         self.resting = False
-        """Whether the target has asked for no more than it may be waiting for."""
+        """Whether the target has asked for hardly more than it may be waiting for."""
 
     def pause(self) -> Pause | None:
         """Why the draft may not propose now; ``None`` if it may."""
@@ -83,9 +83,11 @@ class DraftSide:
             return Pause.END_TOKEN
         awaited = min(self.awaited, self.run_ahead.promised)
         ahead = len(self.tokens) - self.known
-        if self.resting:
-            return Pause.RESTING if ahead >= awaited else None
         limit = max(self.run_ahead.limit(self.known), awaited)
+        # One more than is waited for: to draft it, the last proposal is read while that is being
+        # verified, and whatever the verdict adds is a single token to read.
+        if self.resting and ahead >= min(limit, awaited + bool(awaited)):
+            return Pause.RESTING
         if ahead >= limit:
             return Pause.FIRST_COMMIT if limit == 0 and self.known == 0 else Pause.RUN_AHEAD_LIMIT
         return None

@@ -35,7 +35,11 @@ class Pace(Enum):
 
     FREE = "free"
     TURNS = "turns"
-    """As far as the target waits for it, and then not until it has heard of the verdict."""
+    """One proposal further than the target waits for it, and then not until it has heard of the verdict.
+
+    That one costs a step beside the pass; in return the draft has read all that is judged, and finds one
+    token to read when it hears, not two.
+    """
     ALONE = "alone"
     """Nowhere: the target decodes alone."""
 

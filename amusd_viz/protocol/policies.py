@@ -35,7 +35,7 @@ class WindowPolicy(Protocol):
         return NO_LIMIT
 
     def rests(self) -> bool:
-        """Whether the draft should go no further than the target waits for it."""
+        """Whether the draft should go hardly further than the target waits for it: one proposal."""
         return False
 
     def judged(self, *, proposed: int, accepted: int) -> None:
