@@ -184,7 +184,8 @@ def _extras() -> list[Finding]:
         if browser
         else Finding("no Chromium: browser tests are skipped", "apt-get install chromium")
     )
-    return [export, tests, Finding(f"{len(recordings())} recorded runs come with the package")]
+    count = len(recordings()) + len(recordings("speculator"))
+    return [export, tests, Finding(f"{count} recorded runs come with the package")]
 
 
 def _version(package: str) -> str:

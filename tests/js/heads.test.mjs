@@ -1,6 +1,7 @@
 // Heads that step in for the draft: a row and bars of their own, and nothing of them in what the draft believes.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { sentenceAt } from "../../amusd_viz/views/js/beats.js";
 import { factsOf } from "../../amusd_viz/views/js/facts.js";
@@ -90,4 +91,16 @@ test("sentences and cards say who proposed", () => {
   assert.ok(!facts.more.some(([name]) => name === "branch"));
   const card = factsOf(stage.runs, `0:w:${mixed.position}`, mixed.t);
   assert.ok(card.rows.some(([name, value]) => name === "of which the heads\'" && value === String(mixed.own)));
+});
+
+test("heads without a draft model never work on a dead branch", () => {
+  const recorded = new URL("../../assets/traces/speculator/sky-chain.jsonl", import.meta.url);
+  const { runs } = makeStage([readFileSync(recorded, "utf8")]);
+  const deaths = [...runs[0].deathOf.values()];
+  assert.ok(deaths.length > 20);
+  for (const death of deaths) {
+    const sentence = sentenceAt(runs, death.since);
+    assert.match(sentence, /start anew from there/);
+    assert.doesNotMatch(sentence, /dead branch|does not know/);
+  }
 });

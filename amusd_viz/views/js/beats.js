@@ -123,6 +123,8 @@ function deathSentence(run, state) {
     committed: quoted(run.commits[death.position].text),
   };
   const what = death.cause === "correction" ? "rejected" : "contradicted";
+  // A speculator's heads live in the target's process: no message, and no work on what is dead.
+  if (run.header.method === "speculator") return say(`${what}Heads`, slots);
   return say(what + (state.draft?.kind === "waited" ? "Idle" : "Dead"), slots);
 }
 

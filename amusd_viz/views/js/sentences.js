@@ -29,6 +29,9 @@ const SENTENCES = {
     "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it still works on a dead branch.",
   contradictedIdle:
     "{run}: the target committed {committed} where the draft believes {rejected}. The draft does not know yet; it stands still.",
+  rejectedHeads: "{run}: the target rejected {rejected} and committed {committed}. The heads start anew from there.",
+  contradictedHeads:
+    "{run}: the target committed {committed} where the heads guessed {rejected}. They start anew from there.",
   verdictFirst: "{run}: the target read the prompt and committed the first token, {committed}.",
   verdictPlain: "{run}: the target committed {committed} by itself.",
   verdictBonus_one: "{run}: the target accepted {accepted} and added a bonus token, {committed}.",
