@@ -17,7 +17,8 @@ from amusd_viz.cli_equality import equality
 from amusd_viz.cli_models import Device, Draft, Dtype, Pair, Speculator, Target, given
 from amusd_viz.cli_output import check_writable
 from amusd_viz.cli_simulate import calibrate, simulate
-from amusd_viz.terminal import printable, run_command
+from amusd_viz.command import run_command
+from amusd_viz.terminal import printable
 
 if TYPE_CHECKING:
     from amusd_viz.engine import Run

@@ -13,10 +13,10 @@ import pytest
 
 from amusd_viz import cli, engine
 from amusd_viz import events as ev
+from amusd_viz.command import run_command
 from amusd_viz.errors import SettingError
 from amusd_viz.paths import assets
 from amusd_viz.protocol import Fate
-from amusd_viz.terminal import run_command
 from amusd_viz.trace import Trace
 
 Outcome = tuple[int, str, str]

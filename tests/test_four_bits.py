@@ -21,7 +21,7 @@ from amusd_viz.models.pairs import ModelSource
 from amusd_viz.models.twin import quantise_4bit, weights_of_4bit
 from amusd_viz.training.course import Plan
 from amusd_viz.training.distill import distil
-from amusd_viz.training.four_bits import on_the_grid
+from amusd_viz.training.four_bits import check_fits, on_the_grid
 
 
 def weight(rows: int = 16, columns: int = 64, seed: int = 0) -> torch.Tensor:
@@ -74,8 +74,10 @@ def test_gradients_of_the_rounded_weights_move_the_exact_ones() -> None:
 
 
 def test_a_layer_that_no_grid_fits_is_named() -> None:
-    with pytest.raises(SettingError, match="40 wide cannot be trained in 4 bits"):
-        on_the_grid(nn.Linear(40, 16)).__enter__()
+    for layer in (nn.Linear(40, 16), nn.Linear(64, 24)):
+        with pytest.raises(SettingError, match="cannot run in 4 bits"):
+            check_fits(nn.Sequential(nn.Linear(64, 16), layer))
+    check_fits(nn.Linear(64, 16))
 
 
 def test_a_share_that_is_none_is_named(tmp_path: Path) -> None:
@@ -123,6 +125,39 @@ def test_a_file_of_the_time_before_4_bits_is_read_as_8(tmp_path: Path) -> None:
     back, about = read_draft(file)
     assert about["bits"] == "8"
     torch.testing.assert_close(back["layers.0.x"], weight(), atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("about", "without", "match"),
+    [
+        ({"bits": "16"}, "", "16 bits"),
+        ({"trained": "many"}, "", "many layers"),
+        ({}, "layers.0.x.grid", "damaged"),
+    ],
+)
+def test_a_file_that_holds_together_but_makes_no_draft_is_named(
+    about: dict[str, str], without: str, match: str, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    file = write_draft(
+        tmp_path / "d.safetensors",
+        {"layers.0.x": weight()},
+        target="t",
+        borrowed=1,
+        layers=1,
+        bits=4,
+    )
+    tensors = {name: tensor for name, tensor in load_file(file).items() if name != without}
+    said = {"target": "t", "borrowed": "1", "trained": "1", "bits": "4"}
+    save_file(tensors, file, metadata=said | about)
+    with pytest.raises(ModelError, match=match):
+        read_draft(file)
+
+
+def test_other_bits_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="not in 5"):
+        write_draft(tmp_path / "d", {}, target="t", borrowed=1, layers=1, bits=5)
 
 
 def test_a_4_bit_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amusd_viz.protocol.payoff import FIRST_PAUSE, LONGEST_PAUSE, TRIAL, Payoff
+from amusd_viz.protocol.payoff import FIRST_PAUSE, LONGEST_PAUSE, LOOK_AGAIN, TRIAL, Payoff
 
 
 def share_drafted(tokens: float, cost: int, passes: int = 2000) -> float:
@@ -69,3 +69,14 @@ def test_a_text_that_becomes_easier_is_noticed() -> None:
         tokens = (3 if easy else 1) if drafts else 1
         payoff.passed(tokens=tokens, ns=120 if drafts else 100, proposals=4 * drafts)
     assert payoff.worth_drafting()
+
+
+def test_a_look_that_met_a_hiccup_is_not_believed_for_ever() -> None:
+    payoff, seen = Payoff(), []
+    for _ in range(2 * LOOK_AGAIN):
+        drafts = payoff.worth_drafting()
+        plain_ns = 100 if False in seen else 1000
+        payoff.passed(tokens=1, ns=150 if drafts else plain_ns, proposals=4 * drafts)
+        seen.append(drafts)
+    assert all(seen[TRIAL + 1 : LOOK_AGAIN])
+    assert sum(seen[-LOOK_AGAIN // 2 :]) < LOOK_AGAIN // 4

@@ -168,6 +168,31 @@ def test_a_playground_gives_its_models_back_and_opens_others_at_the_next_run(
     playground.close()
 
 
+def test_models_that_were_loading_when_they_were_given_back_are_closed(
+    recorded: tuple[Trace, ...],
+) -> None:
+    session, opening, go_on = Recorded(), threading.Event(), threading.Event()
+
+    def open_slowly(pair: str) -> Recorded:
+        opening.set()
+        assert go_on.wait(30)
+        return session
+
+    playground = Playground(open_slowly, recordings=recorded)
+    playground.run()
+    assert opening.wait(10)
+    giving_back = threading.Thread(target=playground.release)
+    giving_back.start()
+    while not playground._releases:
+        giving_back.join(0.01)
+    go_on.set()
+    giving_back.join(30)
+    playground.wait(30)
+    assert session.closed
+    assert not session.calls
+    assert playground._session is None
+
+
 def test_the_cell_run_again_closes_the_models_of_the_playground_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -87,7 +87,8 @@ def test_the_card_tells_how_it_was_made_and_what_was_tried() -> None:
     )
     said = dict(card.lines())
     assert said["by kind"] == "code 80.0%, list 40.0%"
-    assert "a bridge and 4 trained in 8 bits on 300,000" in said["layers"]
+    assert "a bridge and 4 trained on 300,000" in said["layers"]
+    assert said["layers"].endswith("which run in 8 bits")
     assert "30.0%" in said["floor"]
     assert "90,000: 50.0%" in said["curve"]
 
@@ -100,13 +101,14 @@ needs_small = pytest.mark.skipif(
 @needs_small
 @pytest.mark.engine
 def test_it_agrees_as_often_as_its_card_says() -> None:
-    """On a few of the prompts that the card was measured on, decoded anew."""
+    """On a prompt of each kind that the card was measured on, decoded anew and as far: agreement is
+    lower at the beginning of an answer."""
     from amusd_viz.training.held_out import HELD_OUT
 
     card = card_of_shipped("small")
     assert card is not None
     assert "by kind" in dict(Card(resolve_pair("small")).lines)
     prompts = [texts[0] for texts in HELD_OUT.values()]
-    found = measure_agreement(resolve_pair("small"), prompts=prompts, tokens=48)
+    found = measure_agreement(resolve_pair("small"), prompts=prompts, tokens=192)
     low, high = wilson_interval(found.agreed, found.tokens)
-    assert low - 0.05 < rate(card.agreed) < high + 0.05
+    assert low - 0.02 < rate(card.agreed) < high + 0.02

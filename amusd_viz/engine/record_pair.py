@@ -18,6 +18,7 @@ import torch
 
 from amusd_viz import events as ev
 from amusd_viz.by_hand.pair import RUN_AHEAD, PairRecording, Word
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.lessons.recorded import Distributions, TwoDistributions
 from amusd_viz.models.kernels import LanguageModel, load
@@ -25,7 +26,6 @@ from amusd_viz.models.pairs import resolve_pair
 from amusd_viz.models.row_cost import measure_row_cost
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import recording
-from amusd_viz.terminal import run_command
 from amusd_viz.trace import Trace
 
 KEPT = 40

@@ -45,7 +45,8 @@ class RunSettings:
             ``"fixed(3)"``, ``"confidence(0.5)"`` or ``"adaptive"``, which sets the draft's
             run-ahead too, and lets a draft that does not pay take turns or rest. A speculator
             drafts before every pass; with ``"adaptive"`` it drafts as many tokens as pay, or none,
-            and steps in for a draft only while that pays.
+            and steps in for a draft only while that pays. What ``"adaptive"`` has measured serves the
+            later runs of a session.
         lookahead: proposals a round (synchronous; of a speculator: how many heads speak).
         candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
             all that steps in beside a draft.

@@ -47,7 +47,7 @@ class SteppingInRun(TargetRun):
         """Says when the heads keep silent, as in plain AMUSD; ``None`` always lets them speak."""
         if order.settings.policy == "adaptive":
             kept = {} if learnt is None else learnt
-            self.payoff = kept.setdefault("stepping in", Payoff(TRIAL, TRIAL))
+            self.payoff = kept.setdefault(f"stepping in {self.heads.shape}", Payoff(TRIAL, TRIAL))
         self._judged_at = 0
         """When the last verdict was reached (ns)."""
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 from rich.progress import track
 
+from amusd_viz.command import run_command
 from amusd_viz.models.pairs import DEFAULT_PAIR, Pair, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import assets
-from amusd_viz.terminal import run_command
 
 PROMPTS = (
     "Describe how a glacier moves.",
@@ -54,13 +54,18 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
         return self.agreed / self.tokens
 
     def in_words(self) -> str:
-        """One sentence with a 95 % interval (Wilson)."""
-        low, high = wilson_interval(self.agreed, self.tokens)
-        return (
-            f"agrees with the target at {self.rate:.1%} of {self.tokens} positions "
-            f"(95 % interval {low:.1%} to {high:.1%}; {self.prompts} prompts, greedy, "
-            f"target in {self.dtype})"
-        )
+        """One sentence with a 95 % interval."""
+        how = f"{self.prompts} prompts, greedy, target in {self.dtype}"
+        return rate_in_words(self.agreed, self.tokens, how)
+
+
+def rate_in_words(agreed: int, positions: int, how: str) -> str:
+    """How often a draft agrees, with a 95 % interval (Wilson) and in a few words how it was measured."""
+    low, high = wilson_interval(agreed, positions)
+    return (
+        f"agrees with the target at {agreed / positions:.1%} of {positions} positions "
+        f"(95 % interval {low:.1%} to {high:.1%}; {how})"
+    )
 
 
 def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:

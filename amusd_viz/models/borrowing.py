@@ -45,6 +45,8 @@ def write_draft(
         bits: of a matrix's weights: 8 with a scale for each row, or 4 with a scale and an offset for
             each 32 columns, which is right for weights that were trained on that grid.
     """
+    if bits not in (4, 8):
+        raise ModelError(f"a draft is written in 4 or 8 bits, not in {bits}")
     tensors: dict[str, torch.Tensor] = {}
     for name, weight in trained.items():
         weight = weight.detach().float()
@@ -88,6 +90,13 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         ModelError: it is no such file.
     """
     tensors, about = _read(file)
+    try:
+        return _decoded(tensors), about
+    except (KeyError, RuntimeError) as error:
+        raise ModelError(f"the draft {file} is damaged: its weights do not fit ({error})") from None
+
+
+def _decoded(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     weights = {name: t for name, t in tensors.items() if not name.endswith((_SCALE, _GRID))}
     for name, weight in weights.items():
         if weight.dtype == torch.int8:
@@ -95,7 +104,7 @@ def read_draft(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         elif weight.dtype == torch.uint8:
             levels = torch.stack([weight & 15, weight >> 4], dim=-1).flatten(1).int()
             weights[name] = weights_of_4bit(levels, tensors[name + _GRID])
-    return weights, about
+    return weights
 
 
 def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
@@ -111,14 +120,21 @@ def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, torch.Tensor],
             f"{file} is no draft that borrows from a target; 'python -m amusd_viz.training.distill' "
             "writes such files"
         )
-    return tensors, {"bits": "8"} | about
+    about = {"bits": "8"} | about
+    counts = about["borrowed"], about["trained"]
+    if about["bits"] not in ("4", "8") or not all(count.isdigit() for count in counts):
+        raise ModelError(
+            f"the draft {file} says {about['bits']} bits, {counts[0]} borrowed and {counts[1]} layers of "
+            "its own; 4 or 8 bits and whole numbers are known here"
+        )
+    return tensors, about
 
 
 def borrowing_draft(
     name: str, file: Path, target: ModelSource, description: str = ""
 ) -> ModelSource:
     """A draft as it runs: what it borrows is on the target file's 4-bit grid; what was trained runs in
-    the bits it was trained for.
+    the bits it is stored in.
 
     Args:
         name: for people.

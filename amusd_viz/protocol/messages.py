@@ -35,8 +35,8 @@ class Commit(NamedTuple):
     """How many proposals the target may wait for next; a draft that has shrunk its run-ahead lets
     it have so many."""
     rest: bool = False
-    """The draft is to go no further than it is awaited, until a commit says otherwise: nowhere, where
-    that is 0. A scheduling hint, like ``awaited``."""
+    """The draft is to go at most one proposal further than it is awaited, until a commit says
+    otherwise: nowhere, where that is 0. A scheduling hint, like ``awaited``."""
 
 
 class Fate(StrEnum):

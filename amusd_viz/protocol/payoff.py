@@ -12,6 +12,8 @@ FORGETS = 0.9
 """Weight of the past against the newest observation."""
 TRIAL = 8
 """Rounds after which a judgement is made, at first and after every pause."""
+LOOK_AGAIN = 256
+"""Rounds with drafting after which plain steps are looked at anew: the text and the machine change."""
 FIRST_PAUSE, LONGEST_PAUSE = 16, 256
 """Plain steps before drafting is tried again; twice as many after every trial that failed."""
 
@@ -30,6 +32,8 @@ class Payoff:
         self._drafted = Throughput(FORGETS)
         self._plain = Throughput(FORGETS)
         self._rounds = 0
+        self._since_look = 0
+        """Rounds with drafting since plain steps were last seen."""
         self._pause = 0
         self._next_pause = FIRST_PAUSE
 
@@ -45,17 +49,20 @@ class Payoff:
         if proposals:
             self._drafted.add(tokens, ns)
             self._rounds += 1
+            self._since_look += 1
             if self._rounds >= self._trial:
                 self._judge()
         else:
             self._plain.add(tokens, ns)
+            self._since_look = 0
             if self._pause:
                 self._pause -= 1
                 if not self._pause:
                     self._rounds = 0
 
     def _judge(self) -> None:
-        if not self._plain.count:
+        if not self._plain.count or self._since_look >= LOOK_AGAIN:
+            self._plain = Throughput(FORGETS)
             self._pause = self._look
         elif self._drafted.rate < self._plain.rate:
             self._pause, self._next_pause = (

@@ -113,7 +113,7 @@ class Verdict(NamedTuple):
     awaited: int = 0
     """How many proposals the target may wait for next."""
     rest: bool = False
-    """The draft is to go no further than that for now."""
+    """The draft is to go at most one proposal further for now; nowhere, where that is 0."""
 
     def commit(self, run: int) -> Commit:
         """The message that tells the draft."""

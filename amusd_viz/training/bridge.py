@@ -107,7 +107,7 @@ def _set_units(mlp: nn.Module, normed: torch.Tensor) -> None:
 def _solve(mlp: nn.Module, normed: torch.Tensor, wanted: torch.Tensor) -> None:
     """Finds ``down`` of the units that pass on.
 
-    Its columns are evened out at the expense of ``up``: rows are stored in 8 bits with one scale each.
+    Its columns are evened out at the expense of ``up``: they are stored in few bits, many with one scale.
     """
     width = normed.shape[1]
     passed = _computed(mlp, normed)[:, :width]

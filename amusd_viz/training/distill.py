@@ -15,14 +15,15 @@ from pathlib import Path
 import msgspec
 from rich.progress import track
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.models.borrowing import assembled_draft, write_draft
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import cache
-from amusd_viz.terminal import run_command
 from amusd_viz.training.bridge import fit_bridge
 from amusd_viz.training.course import STATE_FILE, Course, Plan
+from amusd_viz.training.four_bits import check_fits, check_share
 from amusd_viz.training.generate import (
     check_tokens,
     generate_missing,
@@ -112,16 +113,16 @@ def distil(
 
     An interrupt or termination stops it likewise.
     """
-    if wanted.four_bits_from is not None and not 0 <= wanted.four_bits_from <= 1:
-        raise SettingError(
-            f"--four-bits-from {wanted.four_bits_from} is no share of the way; give one from 0 to 1"
-        )
+    check_share(wanted.four_bits_from)
+    whole = load_model(target, "cpu", "fp32")
+    shape = last_layers(whole, wanted.borrowed, wanted.trained, bridge=wanted.bridge)
+    tail = Tail(whole, shape)
+    if wanted.four_bits_from is not None:
+        check_fits(tail)
     shards = shard_files(text or text_folder(target.name))
     plan, files = planned(folder, wanted, shards)
     texts = read_texts(files, plan.borrowed, plan.most_tokens)
     judged = read_texts(shard_files(held_out or held_out_folder(target.name)), plan.borrowed)
-    whole = load_model(target, "cpu", "fp32")
-    tail = Tail(whole, last_layers(whole, plan.borrowed, plan.trained, bridge=plan.bridge))
     if plan.bridge and not (folder / STATE_FILE).is_file():
         fit_bridge(tail, whole, [text.tap for text in texts])
     head = whole.get_output_embeddings().weight.detach()
@@ -136,7 +137,7 @@ def distil(
 
 
 def write_result(course: Course, target: ModelSource, folder: Path, name: str) -> Path:
-    """Writes the trained part in the bits it was trained for; returns the file."""
+    """Writes the trained part in the bits it is to run in; returns the file."""
     return write_draft(
         folder / f"{name}.safetensors",
         course.tail.decoder.state_dict(),
@@ -163,7 +164,7 @@ def main() -> None:
         "--four-bits-from",
         type=float,
         metavar="SHARE",
-        help="of the way, from which on it learns in 4 bits, to run in them; left out: it runs in 8",
+        help="of the way, from which on it learns on the 4-bit grid, to run on it; left out: in 8 bits",
     )
     parser.add_argument("--passes", type=float, default=default.passes, help="over the text")
     parser.add_argument(
@@ -177,6 +178,7 @@ def main() -> None:
     parser.add_argument("--state-weight", type=float, default=default.state_weight)
     options = parser.parse_args()
     check_tokens(options.tokens)
+    check_share(options.four_bits_from)
     target = resolve_pair(draft="twin", target=options.target).target
     folder = drafts_folder(target.name, options.name)
     wanted = Plan(

@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import SettingError
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.packed import can_pack, pack_linears
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
-from amusd_viz.terminal import run_command
 from amusd_viz.training.batch_decoder import Answer, BatchDecoder
 from amusd_viz.training.held_out import held_out_texts
 from amusd_viz.training.interrupts import stopping

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 import torch
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.models.agreement import wilson_interval
 from amusd_viz.models.borrowing import borrowing_draft
@@ -28,13 +29,12 @@ from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.paths import assets
 from amusd_viz.simulate.expected import expected
 from amusd_viz.simulate.timing import Table, Timing
-from amusd_viz.terminal import run_command
 from amusd_viz.training.course import CURVE_FILE, Plan
 from amusd_viz.training.distill import PLAN_FILE, drafts_folder, read_texts
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.judge import agreement_by_kind
 from amusd_viz.training.ngram import NgramTable
-from amusd_viz.training.shards import Text, read_shard
+from amusd_viz.training.shards import Text
 
 ROWS = (1, 2, 3, 4, 6, 8)
 """Of the target's passes that a draft's step is compared with."""
@@ -130,7 +130,8 @@ def write_report(
     held_out = read_texts(sorted(held_out_folder(target.name).glob("*.safetensors")), tap=None)
     ours, plan, curve = candidate(name, target, held_out, measure=measure)
     tried = [ours, *(candidate(o, target, held_out, measure=measure)[0] for o in others)]
-    learnt = [t for s in plan.shards for t in read_shard(text_folder(target.name) / s)]
+    files = [text_folder(target.name) / shard for shard in plan.shards]
+    learnt = read_texts(files, None, plan.most_tokens)
     card = DraftCard(
         name=name,
         target=target.name,

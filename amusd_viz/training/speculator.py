@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import torch
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.compact_speculator import export_full, listed_speculator, save_compact
@@ -32,7 +33,6 @@ from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 from amusd_viz.models.speculator_check import known_answer
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
-from amusd_viz.terminal import run_command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import PIECE, read_text

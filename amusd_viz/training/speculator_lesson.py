@@ -15,10 +15,10 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 
+from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.models.default_target import NAME, default_target
 from amusd_viz.paths import assets
-from amusd_viz.terminal import run_command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text, read_shard, write_texts

@@ -21,7 +21,7 @@ def learning_curves(
     title: str = "Right on held-out text",
     theme: Theme = "auto",
 ) -> go.Figure:
-    """One line a training, with its name at its end.
+    """One line a training, with a hue and a dash of its own.
 
     Args:
         curves: by name, points of (training step, share of right tokens).

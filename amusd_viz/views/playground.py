@@ -6,6 +6,7 @@ It knows no engine: what opens a session is given to it. The work is done by
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from html import escape
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 import ipywidgets as w
 
+from amusd_viz.errors import SettingError
 from amusd_viz.paths import shipped_draft
 from amusd_viz.source import EventSource
 from amusd_viz.trace import Trace
@@ -80,6 +82,9 @@ class Playground(w.VBox):
         self._open_session = open_session
         self._session: Closable | None = None
         self._session_pair = ""
+        self._lock = threading.Lock()
+        self._releases = 0
+        """A session that was being opened when the models were given back is not kept."""
         self._recordings = recordings
         self._in_turn: InTurn | None = None
         self._build(prompt)
@@ -194,9 +199,9 @@ class Playground(w.VBox):
             self._say(f"Choose at most {MOST_RUNS} methods; a theater shows no more.")
             return
         self.run_button.disabled, self.stop_button.disabled = True, False
-        pair = self.pair.value
+        pair, releases = self.pair.value, self._releases
         self._in_turn = InTurn(
-            lambda: nullcontext(self._session_of(pair)),
+            lambda: nullcontext(self._session_of(pair, releases)),
             self.prompt.value,
             self._chosen,
             self.settings,
@@ -220,24 +225,39 @@ class Playground(w.VBox):
 
     def release(self) -> None:
         """Ends the run and the session, whose models take memory; the next Run opens another."""
+        with self._lock:
+            self._releases += 1
         self.stop()
         self.wait(5)
-        if self._session:
-            self._session.close()
-            self._session = None
+        with self._lock:
+            session, self._session = self._session, None
+        if session:
+            session.close()
 
     def close(self) -> None:
         """Ends the run and the session, and takes the playground off the page."""
         self.release()
         super().close()
 
-    def _session_of(self, pair: str) -> Closable:
-        if self._session is None or self._session_pair != pair:
-            if self._session:
-                self._session.close()
-                self._session = None
-            self._session, self._session_pair = self._open_session(pair), pair
-        return self._session
+    def _session_of(self, pair: str, releases: int) -> Closable:
+        """The open session if it is one of ``pair``, else a new one.
+
+        Raises:
+            SettingError: the models were given back while they were loading.
+        """
+        with self._lock:
+            if self._session and self._session_pair == pair:
+                return self._session
+            before, self._session = self._session, None
+        if before:
+            before.close()
+        opened = self._open_session(pair)
+        with self._lock:
+            if releases == self._releases:
+                self._session, self._session_pair = opened, pair
+                return opened
+        opened.close()
+        raise SettingError("the models were given back while they were loading; press Run again")
 
     def _show_outcome(self, in_turn: InTurn) -> None:
         if in_turn.failure:
