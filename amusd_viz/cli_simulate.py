@@ -14,7 +14,7 @@ from amusd_viz.cli_output import check_writable
 from amusd_viz.errors import SettingError
 
 if TYPE_CHECKING:
-    from amusd_viz.simulate.held_out import Comparison, HeldOut
+    from amusd_viz.simulate.held_out import HeldOut, HeldOutComparison
     from amusd_viz.simulate.prediction import Prediction
     from amusd_viz.simulate.text import Acceptance
     from amusd_viz.simulate.timing import Timing
@@ -207,7 +207,7 @@ def calibrate(
     from amusd_viz.simulate.probe import calibrate as measure
     from amusd_viz.trace import Trace
 
-    comparison: Comparison | None = None
+    comparison: HeldOutComparison | None = None
     for option, file in (("--output", output), ("--keep", keep)):
         if file:
             check_writable(option, file)

@@ -162,6 +162,11 @@ class Header(_Record, frozen=True, kw_only=True, omit_defaults=False, tag="heade
     notes: dict[str, str] = {}
     """Free remarks, such as the settings of a simulation."""
 
+    @property
+    def pair_name(self) -> str:
+        """What the two models are called together: the pair's short name, or else their own."""
+        return self.pair or " + ".join(m.name for m in (self.draft, self.target) if m)
+
 
 # -- the events ------------------------------------------------------------------------------
 

@@ -101,6 +101,19 @@ def test_a_chain_has_the_events_of_synchronous_decoding(tiny: Session) -> None:
     }
 
 
+def test_what_a_run_measured_serves_the_next(tiny: Session) -> None:
+    """What a pass without proposals costs is tried out once in a session, not once a run."""
+    how = {"policy": "adaptive", "lookahead": 3, "delays": ((), (0.01,)), "max_new_tokens": 40}
+    windows = []
+    for number in range(4):
+        run = finished(tiny.decode(f"w{number} w{number + 50} w7", "speculator", **how))
+        last = len(run.token_ids) - 1
+        started = [e for e in run.trace.of(ev.VerifyStarted) if e.position < last]
+        windows.append([len(e.tokens) for e in started])
+    assert sum(len(run) > 8 for run in windows) > 1
+    assert sum(run.count(0) for run in windows) == 1
+
+
 def test_the_end_token_and_a_stop(tiny: Session) -> None:
     for seed in range(60):
         sampling = {"max_new_tokens": 200, "temperature": 1.5, "seed": seed}

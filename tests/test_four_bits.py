@@ -28,6 +28,13 @@ def weight(rows: int = 16, columns: int = 64, seed: int = 0) -> torch.Tensor:
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.fixture
+def draft_file(tmp_path: Path) -> Path:
+    """A draft of one matrix, in 4 bits."""
+    about = {"target": "t", "borrowed": 1, "layers": 1, "bits": 4}
+    return write_draft(tmp_path / "d.safetensors", {"layers.0.x": weight()}, **about)
+
+
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10_000), size=st.sampled_from([1e-4, 1.0, 50.0]))
 def test_weights_stand_within_half_a_level_of_what_they_were(seed: int, size: float) -> None:
@@ -136,23 +143,15 @@ def test_a_file_of_the_time_before_4_bits_is_read_as_8(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_holds_together_but_makes_no_draft_is_named(
-    about: dict[str, str], without: str, match: str, tmp_path: Path
+    about: dict[str, str], without: str, match: str, draft_file: Path
 ) -> None:
     from safetensors.torch import load_file, save_file
 
-    file = write_draft(
-        tmp_path / "d.safetensors",
-        {"layers.0.x": weight()},
-        target="t",
-        borrowed=1,
-        layers=1,
-        bits=4,
-    )
-    tensors = {name: tensor for name, tensor in load_file(file).items() if name != without}
+    tensors = {name: tensor for name, tensor in load_file(draft_file).items() if name != without}
     said = {"target": "t", "borrowed": "1", "trained": "1", "bits": "4"}
-    save_file(tensors, file, metadata=said | about)
+    save_file(tensors, draft_file, metadata=said | about)
     with pytest.raises(ModelError, match=match):
-        read_draft(file)
+        read_draft(draft_file)
 
 
 def test_other_bits_are_not_written(tmp_path: Path) -> None:
@@ -160,15 +159,7 @@ def test_other_bits_are_not_written(tmp_path: Path) -> None:
         write_draft(tmp_path / "d", {}, target="t", borrowed=1, layers=1, bits=5)
 
 
-def test_a_4_bit_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
-    file = write_draft(
-        tmp_path / "d.safetensors",
-        {"layers.0.x": weight()},
-        target="t",
-        borrowed=1,
-        layers=1,
-        bits=4,
-    )
-    file.write_bytes(file.read_bytes()[:-10])
+def test_a_4_bit_file_that_is_cut_off_is_refused(draft_file: Path) -> None:
+    draft_file.write_bytes(draft_file.read_bytes()[:-10])
     with pytest.raises(ModelError, match="cannot be read"):
-        read_draft(file)
+        read_draft(draft_file)

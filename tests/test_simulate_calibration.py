@@ -22,7 +22,7 @@ from amusd_viz.simulate.calibration import (
 from amusd_viz.simulate.driver import Simulation, Timing, sides, simulate
 from amusd_viz.simulate.held_out import (
     HELD_OUT_PROMPTS,
-    Comparison,
+    HeldOutComparison,
     compare_with_runs,
     kept_comparisons,
 )
@@ -210,7 +210,7 @@ def test_a_comparison_is_kept_in_a_file(tmp_path):
     told = predict(calibrate(session, max_new_tokens=40), policies=("paper",), lookaheads=())
     found = compare_with_runs(session, told, prompts=HELD_OUT_PROMPTS[:2], max_new_tokens=40)
     file = found.save(tmp_path / "held-out.json")
-    assert msgspec.json.decode(file.read_bytes(), type=Comparison) == found
+    assert msgspec.json.decode(file.read_bytes(), type=HeldOutComparison) == found
 
 
 def test_there_must_be_something_to_compare():

@@ -55,12 +55,12 @@ class SpeculatorRun(TargetRun):
         self.payoff: Payoff | None = None
         """Says when a tree is left out; ``None`` never leaves it out."""
         if settings.policy == "adaptive":
-            kept = {} if learnt is None else learnt
             shape = self.heads.shape
             if settings.candidates == 1:
-                self.length = kept.setdefault(f"chain {shape.heads}", AdaptiveChain(shape.heads))
+                chain = AdaptiveChain(shape.heads)
+                self.length = self.learnt.setdefault(f"chain {shape.heads}", chain)
             else:
-                self.payoff = kept.setdefault(f"tree {shape}", Payoff())
+                self.payoff = self.learnt.setdefault(f"tree {shape}", Payoff())
 
     def _commit(self, verdict: Verdict) -> None:
         t = self.recorder.now()

@@ -46,8 +46,8 @@ class SteppingInRun(TargetRun):
         self.payoff: Payoff | None = None
         """Says when the heads keep silent, as in plain AMUSD; ``None`` always lets them speak."""
         if order.settings.policy == "adaptive":
-            kept = {} if learnt is None else learnt
-            self.payoff = kept.setdefault(f"stepping in {self.heads.shape}", Payoff(TRIAL, TRIAL))
+            name = f"stepping in {self.heads.shape}"
+            self.payoff = self.learnt.setdefault(name, Payoff(TRIAL, TRIAL))
         self._judged_at = 0
         """When the last verdict was reached (ns)."""
 

@@ -76,12 +76,13 @@ class TargetRun:
         self.flags = birth.flags
         self.recorder = recorder
         self.chooser = TokenChooser(settings.sampling, birth.vocabulary)
+        self.learnt = {} if learnt is None else learnt
         self.side = TargetSide(
             run=order.run,
             max_new_tokens=settings.max_new_tokens,
             end_tokens=order.end_tokens,
             rows=lm.rows,
-            policy=_experienced(settings, {} if learnt is None else learnt),
+            policy=_experienced(settings, self.learnt),
             run_ahead=settings.run_ahead_policy().promised,
             is_stop=stop_condition(settings.stop, birth.source.folder),
         )

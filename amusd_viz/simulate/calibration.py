@@ -163,7 +163,7 @@ def calibrate_traces(traces: Iterable[Trace]) -> Calibration:
     both = [t for t in traces if t.header.method.startswith("amusd")]
     latencies = calibrate_latencies(drafted)
     return Calibration(
-        pair=header.pair or f"{header.draft.name} + {header.target.name}",
+        pair=header.pair_name,
         draft_device=header.draft_device.label if header.draft_device else "",
         target_device=header.target_device.label,
         acceptance=proportion(sum(agrees), len(agrees)),

@@ -47,7 +47,7 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
         return self.predicted / statistics.median(self.measured) - 1
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class HeldOutComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A pair that was calibrated, and what it then did with other prompts.
 
     Attributes:
@@ -73,10 +73,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return path
 
 
-def kept_comparisons() -> list[Comparison]:
+def kept_comparisons() -> list[HeldOutComparison]:
     """Those that come with the package (``calibrate --verify --keep FILE``), on two CPU cores."""
     files = sorted(assets("measured", "predicted").glob("*.json"))
-    return [msgspec.json.decode(file.read_bytes(), type=Comparison) for file in files]
+    return [msgspec.json.decode(file.read_bytes(), type=HeldOutComparison) for file in files]
 
 
 def compare_with_runs(
@@ -86,7 +86,7 @@ def compare_with_runs(
     prompts: Sequence[str] = HELD_OUT_PROMPTS,
     max_new_tokens: int = 48,
     progress: Callable[[str], None] = lambda line: None,
-) -> Comparison:
+) -> HeldOutComparison:
     """Decodes every prompt with every predicted method and setting, in turns.
 
     Args:
@@ -114,8 +114,8 @@ def compare_with_runs(
             if speed:
                 found.append(speed)
     header = run.trace.header
-    return Comparison(
-        pair=header.pair or " + ".join(m.name for m in (header.draft, header.target) if m),
+    return HeldOutComparison(
+        pair=header.pair_name,
         dtype=header.numerics.dtype if header.numerics else "",
         machine=header.machine.get("processor", ""),
         prompts=len(prompts),
