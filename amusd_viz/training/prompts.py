@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from amusd_viz.training import prompt_subjects as s
 from amusd_viz.training import prompt_words as w
 from amusd_viz.training.held_out import forbidden
 
@@ -53,9 +54,12 @@ def _story(r: random.Random) -> str:
     )
 
 
+def _subject(r: random.Random) -> str:
+    return r.choice(w.SUBJECTS + s.ABOUT)
+
+
 def _explanation(r: random.Random) -> str:
-    subject, audience = r.choice(w.SUBJECTS), r.choice(w.AUDIENCES)
-    other = r.choice(w.SUBJECTS)
+    subject, other, audience = _subject(r), _subject(r), r.choice(w.AUDIENCES)
     return r.choice(
         (
             f"Explain {subject} {audience}.",
@@ -76,12 +80,32 @@ def _explanation(r: random.Random) -> str:
     )
 
 
+def _question(r: random.Random) -> str:
+    idea, audience = r.choice(s.IDEAS), r.choice(w.AUDIENCES)
+    return r.choice(
+        (
+            f"How does {r.choice(s.WORKINGS)} work?",
+            f"How does {r.choice(s.WORKINGS)} work? Explain it {audience}.",
+            f"Why {r.choice(s.WHYS)}?",
+            f"Why {r.choice(s.WHYS)}? Give two reasons.",
+            f"What is {idea}?",
+            f"What is {idea}, and why does it matter?",
+            f"Explain the idea of {idea} {audience}.",
+            f"Give an example of {idea}.",
+            f"What is the difference between {r.choice(s.DIFFERENCES)}?",
+        )
+    )
+
+
 def _list(r: random.Random) -> str:
-    number, category, goal = r.randint(3, 12), r.choice(w.CATEGORIES), r.choice(w.GOALS)
+    number, goal = r.randint(3, 12), r.choice(w.GOALS + s.AIMS)
+    category = r.choice(w.CATEGORIES + s.LISTABLE)
     return r.choice(
         (
             f"List {number} {category}.",
             f"Give me {number} {category}, each with a short remark.",
+            f"Which {category} do you know?",
+            f"How can I {goal}?",
             f"What are some good ways to {goal}?",
             f"Make a checklist for someone who wants to {goal}.",
             f"I want to {goal}. Where do I begin?",
@@ -89,8 +113,8 @@ def _list(r: random.Random) -> str:
             f"Make a table of {number} {category} with two columns.",
             f"Write a step-by-step plan to {goal} in {number} days.",
             f"What mistakes should I avoid when I {goal}?",
-            f"Name {number} facts about {r.choice(w.SUBJECTS)}.",
-            f"Write an outline of an essay about {r.choice(w.SUBJECTS)}.",
+            f"Name {number} facts about {_subject(r)}.",
+            f"Write an outline of an essay about {_subject(r)}.",
         )
     )
 
@@ -112,7 +136,8 @@ def _letter(r: random.Random) -> str:
 
 
 def _code(r: random.Random) -> str:
-    task, language, thing = r.choice(w.PROGRAMMING), r.choice(w.LANGUAGES), r.choice(w.CLASSES)
+    task = r.choice(w.PROGRAMMING + s.CODING)
+    language, thing = r.choice(w.LANGUAGES), r.choice(w.CLASSES)
     return r.choice(
         (
             f"Write a {language} function that {task}.",
@@ -123,16 +148,17 @@ def _code(r: random.Random) -> str:
             f"Write a {language} class for {thing}.",
             f"Model {thing} in {language} and show how to use it.",
             f"Write an SQL query that {r.choice(w.QUERIES)}.",
-            f"Write an HTML page about {r.choice(w.SUBJECTS)}.",
+            f"Write an HTML page about {_subject(r)}.",
             f"Write a JSON example that describes {thing}.",
         )
     )
 
 
 def _edit(r: random.Random) -> str:
-    text = r.choice(w.SENTENCES)
+    passages = w.SENTENCES + s.PASSAGES
+    text = r.choice(passages)
     if r.random() < 0.4:
-        text += " " + r.choice(w.SENTENCES)
+        text += " " + r.choice(passages)
     if r.random() < 0.2:
         return f"Translate into {r.choice(w.FOREIGN)}: {text}"
     if r.random() < 0.1:
@@ -164,7 +190,7 @@ def _arithmetic(r: random.Random) -> str:
 
 
 def _dialogue(r: random.Random) -> str:
-    speakers, subject = r.choice(w.SPEAKERS), r.choice(w.SUBJECTS)
+    speakers, subject = r.choice(w.SPEAKERS), _subject(r)
     return r.choice(
         (
             f"Write a conversation between {speakers} about {subject}.",
@@ -172,7 +198,7 @@ def _dialogue(r: random.Random) -> str:
             f"{speakers.capitalize()} talk about {subject}. Write down what they say.",
             f"Write an interview with {r.choice(w.PEOPLE)} about {subject}.",
             f"Let {speakers} argue about {r.choice(w.MATTERS)}.",
-            f"Hi! I am {r.choice(w.NAMES)}. I would like to {r.choice(w.GOALS)}. Can you help me?",
+            f"Hi! I am {r.choice(w.NAMES)}. I would like to {r.choice(w.GOALS + s.AIMS)}. Can you help me?",
             f"I had a long day and I keep thinking about {subject}. What do you say?",
             f"Play the part of a {r.choice(w.ROLES)} and ask me three questions about {subject}.",
         )
@@ -180,7 +206,7 @@ def _dialogue(r: random.Random) -> str:
 
 
 def _creative(r: random.Random) -> str:
-    subject, mood = r.choice(w.SUBJECTS), r.choice(w.MOODS)
+    subject, mood = _subject(r), r.choice(w.MOODS)
     return r.choice(
         (
             f"Write a {mood} poem about {subject}.",
@@ -198,7 +224,7 @@ def _creative(r: random.Random) -> str:
 
 
 def _opinion(r: random.Random) -> str:
-    subject, other, goal = r.choice(w.SUBJECTS), r.choice(w.SUBJECTS), r.choice(w.GOALS)
+    subject, other, goal = _subject(r), _subject(r), r.choice(w.GOALS + s.AIMS)
     return r.choice(
         (
             f"What are the benefits and the dangers of {subject}?",
@@ -216,6 +242,7 @@ def _opinion(r: random.Random) -> str:
 
 
 KINDS: tuple[tuple[str, Callable[[random.Random], str]], ...] = (
+    # What is hardest to foresee is asked for twice.
     ("story", _story),
     ("explanation", _explanation),
     ("list", _list),
@@ -226,4 +253,8 @@ KINDS: tuple[tuple[str, Callable[[random.Random], str]], ...] = (
     ("dialogue", _dialogue),
     ("creative", _creative),
     ("opinion", _opinion),
+    ("question", _question),
+    ("question", _question),
+    ("code", _code),
+    ("list", _list),
 )
