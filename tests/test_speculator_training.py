@@ -181,6 +181,18 @@ def test_training_helps(target: ModelSource, trained: Path, model: torch.nn.Modu
     assert card["ngram_table"]["right"] > 0.2
 
 
+def test_it_is_judged_by_answers_it_did_not_learn_from(target: ModelSource, trained: Path) -> None:
+    card = card_of(trained)
+    made = command.texts_in(text_folder(target.name))
+    aside = [text for text in made if text.index % 37 == 0]
+    assert card["texts"] == len(made) - len(aside)
+    assert card["positions"] == sum(len(t.tokens) for t in made if t.index % 37)
+    greedy = [text for text in aside if not text.temperature]
+    assert 0 < card["set_aside"]["texts"] == len(greedy) < len(aside)
+    assert card["set_aside"]["positions"] == sum(len(text.tokens) - 1 for text in greedy)
+    assert card["set_aside"]["ngram_table"]["chain"] > 1
+
+
 def test_an_interruption_changes_nothing(
     target: ModelSource, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

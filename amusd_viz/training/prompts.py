@@ -34,6 +34,18 @@ def prompt(index: int) -> Prompt:
     return Prompt(index, kind, text, rng.choices(*zip(*TEMPERATURES, strict=True))[0])
 
 
+def is_set_aside(index: int) -> bool:
+    """Whether training leaves the answer of a prompt out, so that it can be judged by it.
+
+    Such prompts are put together like those that are learnt from; the hand-written ones of
+    :mod:`~amusd_viz.training.held_out` are unlike any of them, and harder.
+    """
+    return index % SET_ASIDE_EVERY == 0
+
+
+SET_ASIDE_EVERY = 37
+"""Shares no factor with the number of kinds, so that all kinds are among them."""
+
 TEMPERATURES = ((0.0, 50), (0.8, 40), (1.0, 10))
 """Half of the answers are greedy: a temperature, and in how many prompts of a hundred."""
 

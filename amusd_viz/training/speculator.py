@@ -4,10 +4,10 @@
     python -m amusd_viz.training.generate --held-out
     python -m amusd_viz.training.speculator
 
-It learns from the shards of the first command, is judged by those of the second, goes on where it was
-interrupted, and ends with a folder that ``Session(speculator=...)`` takes. ``--text`` names a JSONL
-whose texts serve as stage 1; without it the target's own samples do. ``--export`` writes the published
-layout besides.
+It learns from the shards of the first command, is judged by those of the second and by a few of the
+first that it sets aside, goes on where it was interrupted, and ends with a folder that
+``Session(speculator=...)`` takes. ``--text`` names a JSONL whose texts serve as stage 1; without it the
+target's own samples do. ``--export`` writes the published layout besides.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
+from amusd_viz.training.prompts import is_set_aside
 from amusd_viz.training.read_text import PIECE, read_text
 from amusd_viz.training.shards import Text, read_shard, shard_files
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
@@ -130,7 +131,9 @@ class Training:
         # What was generated since a training was interrupted must not change its plan.
         if not options.fresh and (kept := kept_plan(self.folder)):
             files = [file for file in files if file.name in kept.shards]
-        self.texts = texts_in(text_folder(source.name), files)
+        made = texts_in(text_folder(source.name), files)
+        self.texts = [text for text in made if not is_set_aside(text.index)]
+        self.set_aside = [t for t in made if is_set_aside(t.index) and not t.temperature]
         self.rows = Rows(self.texts)
         self.judged_texts = texts_in(held_out_folder(source.name))
         self.judged = Rows(self.judged_texts)
@@ -178,20 +181,29 @@ class Training:
 
     def _finish(self, course: Course) -> Scores:
         scores = score(course.speculator, self.judged)
-        table = ngram_scores(NgramTable(self.texts), self.judged_texts, self.plan.heads)
-        card = self._card(course, scores, table)
-        save_compact(course.speculator, self.folder, card)
+        save_compact(course.speculator, self.folder, self._card(course, scores))
         if self.options.export:
             export_full(course.speculator, self.options.export)
-        print(
-            f"heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
-            f"{scores.chain:.2f}, {scores.candidates} candidates {scores.tree:.2f}"
-        )
-        print(f"an n-gram table of the same text: right {table.right:.3f}, chain {table.chain:.2f}")
         print(f"written to {self.folder}")
         return scores
 
-    def _card(self, course: Course, scores: Scores, table: Any) -> dict[str, Any]:
+    def _found(self, what: str, texts: list[Text], scores: Scores) -> dict[str, Any]:
+        """What the card says of one set of greedy answers, the n-gram table's beside it; printed."""
+        table = ngram_scores(NgramTable(self.texts), texts, self.plan.heads)
+        print(
+            f"{what}: heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
+            f"{scores.chain:.2f}, {scores.candidates} candidates {scores.tree:.2f}; an n-gram table "
+            f"of the same text: right {table.right:.3f}, chain {table.chain:.2f}"
+        )
+        found = {"texts": len(texts), "decoding": "greedy"} | msgspec.to_builtins(scores)
+        return found | {"ngram_table": msgspec.to_builtins(table)}
+
+    def _card(self, course: Course, scores: Scores) -> dict[str, Any]:
+        held_out = self._found("hand-written prompts", self.judged_texts, scores)
+        aside: dict[str, Any] = {}
+        if self.set_aside:
+            of_aside = score(course.speculator, Rows(self.set_aside))
+            aside = self._found("prompts like those of training", self.set_aside, of_aside)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])
         return {
@@ -202,9 +214,9 @@ class Training:
             "texts": len(self.texts),
             "stage_1_text": "a file of the user's" if self.options.text else "the target's samples",
             "plan": plan,
-            "held_out": {"texts": len(self.judged_texts), "decoding": "greedy"}
-            | msgspec.to_builtins(scores),
-            "ngram_table": msgspec.to_builtins(table),
+            "ngram_table": held_out.pop("ngram_table"),
+            "held_out": held_out,
+            "set_aside": aside,
             "curve": msgspec.to_builtins(course.curve),
             "known_answer": self._known_answer(course.speculator),
         }
