@@ -117,6 +117,22 @@ def test_texts_side_by_side_are_those_decoded_alone(target: ModelSource, text: P
         assert made.tokens.tolist() == expected
 
 
+def test_what_prompts_share_is_read_once_and_changes_nothing(
+    target: ModelSource, tmp_path: Path
+) -> None:
+    prompts = [[5, 6, 7, 8, 9], [5, 6, 7, 3, 4, 2], [5, 6, 7, 3], [5, 6, 7, 3], [9, 8]]
+    asked = [(number, ids, 0.0) for number, ids in enumerate(prompts)]
+    how = {"slots": 8, "max_new_tokens": 8}
+    Generation(target, tmp_path / "together", **how).run(iter(asked), "part")
+    for one in asked:
+        Generation(target, tmp_path / "alone", **how).run(iter([one]), f"part{one[0]}")
+    together, alone = all_texts(tmp_path / "together"), all_texts(tmp_path / "alone")
+    for one, other in zip(sorted(together, key=lambda t: t.index), alone, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        torch.testing.assert_close(one.tap, other.tap, atol=0.01, rtol=0.01)
+        torch.testing.assert_close(one.final, other.final, atol=0.01, rtol=0.01)
+
+
 def test_what_is_kept_of_a_text_is_what_the_model_computes(target: ModelSource, text: Path) -> None:
     model = load_model(target, "cpu", "fp32")
     head = model.get_output_embeddings()

@@ -43,6 +43,35 @@ class Rows:
         return self._held[: self._count]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The prompt that was read last: what the next one shares with it is not read again.
+
+    Attributes:
+        ids: of the prompt.
+        layers: keys and values of every layer, ``(1, heads, tokens, head size)`` each.
+        taps: by number of layers, the states after so many, ``(tokens, width)``.
+    """
+
+    ids: list[int]
+    layers: list[tuple[torch.Tensor, torch.Tensor]]
+    taps: dict[int, torch.Tensor]
+
+    def shared(self, ids: list[int]) -> int:
+        """How many first tokens of another prompt stand here too; its last one never counts."""
+        pairs = enumerate(zip(self.ids, ids[:-1], strict=False))
+        shorter = min(len(self.ids), len(ids) - 1)
+        return next((at for at, (ours, other) in pairs if ours != other), shorter)
+
+    def first(self, count: int) -> DynamicCache:
+        """A cache that holds the first ``count`` tokens."""
+        cache = DynamicCache()
+        if count:
+            for layer, (keys, values) in enumerate(self.layers):
+                cache.update(keys[:, :, :count], values[:, :, :count], layer)
+        return cache
+
+
 @dataclass
 class Answer:
     """One text in the making, and all that a draft can learn from it.
@@ -102,6 +131,7 @@ class BatchDecoder:
         layers = model.config.get_text_config().num_hidden_layers
         self._layers = [SlotLayer(longest, self) for _ in range(layers)]
         self._cache = Cache(layers=self._layers)
+        self._read = Reading([], [], {})
         self._span = torch.arange(longest)
         self._head = model.get_output_embeddings()
         self._width = model.config.get_text_config().hidden_size
@@ -150,15 +180,26 @@ class BatchDecoder:
             final=Rows(most, width, torch.float16),
             taps={tap: Rows(len(prompt) + most, width, torch.float16) for tap in self.taps},
         )
-        cache = DynamicCache()
-        states = self._states(torch.tensor([prompt]), cache=cache)
-        for ours, read in zip(self._layers, cache.layers, strict=True):
-            ours.put(slot, read.keys, read.values)
         self._lengths[slot] = len(prompt)
+        last = self._read_prompt(prompt)
+        for ours, (keys, values) in zip(self._layers, self._read.layers, strict=True):
+            ours.put(slot, keys, values)
         for tap in self.taps:
-            answer.taps[tap].add(states[tap][0])
-        self._take([answer], states[-1][:, -1])
+            answer.taps[tap].add(self._read.taps[tap])
+        self._take([answer], last)
         return answer
+
+    def _read_prompt(self, prompt: list[int]) -> torch.Tensor:
+        """Reads a prompt, most of whose template the one before it had too; returns its last state."""
+        before, shared = self._read, self._read.shared(prompt)
+        cache = before.first(shared)
+        states = self._states(torch.tensor([prompt[shared:]]), cache=cache)
+        taps = {tap: states[tap][0] for tap in self.taps}
+        if shared:
+            taps = {tap: torch.cat([before.taps[tap][:shared], new]) for tap, new in taps.items()}
+        layers = [(layer.keys, layer.values) for layer in cache.layers]
+        self._read = Reading(prompt, layers, taps)
+        return states[-1][:, -1]
 
     def _step(self, held: list[Answer | None]) -> None:
         """One pass: every slot is fed its newest token; free slots ride along."""
