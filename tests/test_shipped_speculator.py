@@ -25,10 +25,11 @@ def test_it_is_small() -> None:
 
 
 def test_its_card_says_how_good_it_is_and_beats_the_table(card: dict) -> None:
-    held_out, table = card["held_out"], card["ngram_table"]
-    assert held_out["heads"][0] > table["right"]
-    assert held_out["tree"] > held_out["chain"] > table["chain"] > 1
-    assert held_out["positions"] > 5000
+    for found in (card["held_out"], card["set_aside"]):
+        table = found["ngram_table"]
+        assert found["heads"][0] > table["right"] + 0.1
+        assert found["tree"] > found["chain"] > table["chain"] > 1
+        assert found["positions"] > 5000
     assert {"target", "trained", "positions", "texts", "plan", "curve"} <= card.keys()
 
 

@@ -214,7 +214,6 @@ class Training:
             "texts": len(self.texts),
             "stage_1_text": "a file of the user's" if self.options.text else "the target's samples",
             "plan": plan,
-            "ngram_table": held_out.pop("ngram_table"),
             "held_out": held_out,
             "set_aside": aside,
             "curve": msgspec.to_builtins(course.curve),
@@ -246,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--words", type=int, default=4096, help="length of the short list")
     parser.add_argument("--passes", type=float, default=4.0, help="how often the text is read")
-    parser.add_argument("--batch", type=int, default=1024, help="positions a step")
+    parser.add_argument("--batch", type=int, default=512, help="positions a step")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--soft", type=float, default=0.0, help="share of soft labels, 0 to 1")
     parser.add_argument("--seed", type=int, default=0)

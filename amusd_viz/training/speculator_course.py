@@ -47,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     words: int = 4096
     stage_1: int = 1000
     stage_2: int = 400
-    batch: int = 1024
+    batch: int = 512
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
     soft: float = 0.0
