@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,15 @@ def test_it_is_judged_by_answers_it_did_not_learn_from(target: ModelSource, trai
     assert 0 < card["set_aside"]["texts"] == len(greedy) < len(aside)
     assert card["set_aside"]["positions"] == sum(len(text.tokens) - 1 for text in greedy)
     assert card["set_aside"]["ngram_table"]["chain"] > 1
+
+
+def test_an_answer_set_aside_does_not_count_where_its_prompt_was_asked_again() -> None:
+    asked = ((37, 8, 0.0), (74, 9, 0.0), (111, 6, 0.8), (5, 8, 0.0))
+    made = [
+        replace(text(3, 4, first=at), prompt=torch.tensor([7, word]), temperature=heat)
+        for at, word, heat in asked
+    ]
+    assert [t.index for t in command.unseen(made, made[3:])] == [74]
 
 
 def test_an_interruption_changes_nothing(

@@ -70,6 +70,16 @@ def texts_in(folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
     return texts
 
 
+def unseen(made: Sequence[Text], learnt: Sequence[Text]) -> list[Text]:
+    """Of the texts made, the greedy ones set aside whose prompt is asked nowhere in those learnt from.
+
+    Prompts are put together at random, and some come twice.
+    """
+    asked = {tuple(text.prompt.tolist()) for text in learnt}
+    aside = [t for t in made if is_set_aside(t.index) and not t.temperature]
+    return [text for text in aside if tuple(text.prompt.tolist()) not in asked]
+
+
 def fresh_speculator(
     embedding: torch.Tensor, plan: Plan, listed: tuple[int, ...], name: str
 ) -> Speculator:
@@ -133,7 +143,7 @@ class Training:
             files = [file for file in files if file.name in kept.shards]
         made = texts_in(text_folder(source.name), files)
         self.texts = [text for text in made if not is_set_aside(text.index)]
-        self.set_aside = [t for t in made if is_set_aside(t.index) and not t.temperature]
+        self.set_aside = unseen(made, self.texts)
         self.rows = Rows(self.texts)
         self.judged_texts = texts_in(held_out_folder(source.name))
         self.judged = Rows(self.judged_texts)
@@ -244,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--text-tokens", type=int, default=500_000, help="most tokens of --text")
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--words", type=int, default=4096, help="length of the short list")
-    parser.add_argument("--passes", type=float, default=4.0, help="how often the text is read")
+    parser.add_argument("--passes", type=float, default=1.6, help="how often the text is read")
     parser.add_argument("--batch", type=int, default=512, help="positions a step")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--soft", type=float, default=0.0, help="share of soft labels, 0 to 1")
