@@ -13,6 +13,8 @@ import torch
 from transformers import AttentionInterface, Cache, DynamicCache
 from transformers.cache_utils import StaticLayer
 
+from amusd_viz.protocol import plan_cache
+
 TOP = 12
 """How many of the target's most probable tokens are kept at each position."""
 
@@ -56,12 +58,6 @@ class Reading:
     ids: list[int]
     layers: list[tuple[torch.Tensor, torch.Tensor]]
     taps: dict[int, torch.Tensor]
-
-    def shared(self, ids: list[int]) -> int:
-        """How many first tokens of another prompt stand here too; its last one never counts."""
-        pairs = enumerate(zip(self.ids, ids[:-1], strict=False))
-        shorter = min(len(self.ids), len(ids) - 1)
-        return next((at for at, (ours, other) in pairs if ours != other), shorter)
 
     def first(self, count: int) -> DynamicCache:
         """A cache that holds the first ``count`` tokens."""
@@ -191,9 +187,9 @@ class BatchDecoder:
 
     def _read_prompt(self, prompt: list[int]) -> torch.Tensor:
         """Reads a prompt, most of whose template the one before it had too; returns its last state."""
-        before, shared = self._read, self._read.shared(prompt)
+        before, (shared, rest) = self._read, plan_cache(self._read.ids, prompt)
         cache = before.first(shared)
-        states = self._states(torch.tensor([prompt[shared:]]), cache=cache)
+        states = self._states(torch.tensor([rest]), cache=cache)
         taps = {tap: states[tap][0] for tap in self.taps}
         if shared:
             taps = {tap: torch.cat([before.taps[tap][:shared], new]) for tap, new in taps.items()}

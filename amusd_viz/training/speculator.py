@@ -197,9 +197,11 @@ class Training:
         print(f"written to {self.folder}")
         return scores
 
-    def _found(self, what: str, texts: list[Text], scores: Scores) -> dict[str, Any]:
+    def _found(
+        self, what: str, texts: list[Text], scores: Scores, ngrams: NgramTable
+    ) -> dict[str, Any]:
         """What the card says of one set of greedy answers, the n-gram table's beside it; printed."""
-        table = ngram_scores(NgramTable(self.texts), texts, self.plan.heads)
+        table = ngram_scores(ngrams, texts, self.plan.heads)
         print(
             f"{what}: heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
             f"{scores.chain:.2f}, {scores.candidates} candidates {scores.tree:.2f}; an n-gram table "
@@ -209,11 +211,12 @@ class Training:
         return found | {"ngram_table": msgspec.to_builtins(table)}
 
     def _card(self, course: Course, scores: Scores) -> dict[str, Any]:
-        held_out = self._found("hand-written prompts", self.judged_texts, scores)
+        ngrams = NgramTable(self.texts)
+        held_out = self._found("hand-written prompts", self.judged_texts, scores, ngrams)
         aside: dict[str, Any] = {}
         if self.set_aside:
             of_aside = score(course.speculator, Rows(self.set_aside))
-            aside = self._found("prompts like those of training", self.set_aside, of_aside)
+            aside = self._found("prompts like those of training", self.set_aside, of_aside, ngrams)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])
         return {
