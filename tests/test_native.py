@@ -22,6 +22,8 @@ from transformers import (
 )
 
 from amusd_viz.engine import Session
+from amusd_viz.errors import ModelError
+from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.native.library import library
 from amusd_viz.models.native.native_lm import NativeLM
 from amusd_viz.models.native.weights import Kind, NativeWeights, can_run
@@ -59,6 +61,20 @@ def test_fp32_gives_the_numbers_of_transformers(model: torch.nn.Module) -> None:
     lm = NativeLM(NativeWeights.of(model, Kind.F32, Kind.F32), 128)
     ours = lm.logits_after(TEXT[:1], TEXT[1:])
     assert torch.allclose(ours, reference(model, TEXT), atol=2e-4, rtol=1e-4)
+
+
+def test_behind_the_state_stands_what_a_layer_read(model: torch.nn.Module) -> None:
+    weights = NativeWeights.of(model, Kind.F32, Kind.F32)
+    lm, alone = NativeLM(weights, 128, state_layer=1), NativeLM(weights, 128)
+    read = CausalLM(model, 128, state_layer=1)
+    for prefix, window in ((TEXT[:9], []), (TEXT[:9], TEXT[9:14]), (TEXT[:12], TEXT[20:29])):
+        logits = [one.logits_after(prefix, window) for one in (lm, alone, read)]
+        assert torch.equal(logits[0], logits[1])
+        count = len(logits[0])
+        assert torch.equal(lm.hidden[-count:, : alone.hidden.shape[1]], alone.hidden[-count:])
+        assert torch.allclose(lm.hidden[-count:], read.hidden[-count:], atol=2e-4, rtol=1e-4)
+    with pytest.raises(ModelError, match="reads what layer 2 of the target reads"):
+        NativeLM(weights, 128, state_layer=2)
 
 
 @pytest.mark.parametrize("kinds", KINDS[1:], ids=lambda kinds: kinds[0].name)

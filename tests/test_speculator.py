@@ -15,6 +15,7 @@ from amusd_viz.models.speculator import (
     Speculator,
     SpeculatorConfig,
     parameter_count,
+    rms_norm,
     with_short_list,
 )
 
@@ -75,6 +76,17 @@ def test_the_equations(tied: bool, scaled: bool, heads: int) -> None:
     torch.testing.assert_close(
         given, torch.tensor(by_hand(speculator, state, tokens)).double(), rtol=0, atol=1e-6
     )
+
+
+def test_the_halves_of_a_state_are_normalised_each_by_itself() -> None:
+    state = torch.tensor([3.0, 4.0, 0.3, -0.4]).double()
+    shape = {"emb_dim": 4, "n_predict": 2, "tie_weights": True, "scale_input": True}
+    half = [3 / 12.5**0.5 / 2**0.5, 4 / 12.5**0.5 / 2**0.5]
+    begun = small(**shape, state_layer=1).begin(state)
+    assert begun.tolist() == pytest.approx([*half, half[0], -half[1]], abs=1e-5)
+    whole = small(**shape).begin(state)
+    assert whole[:2].tolist() != pytest.approx(half, abs=1e-2)
+    torch.testing.assert_close(whole, rms_norm(state) / 2**0.5)
 
 
 def test_a_value_computed_on_paper() -> None:
@@ -176,6 +188,8 @@ def test_a_short_list_keeps_the_logits_of_its_words() -> None:
         ({"n_predict": 2, "top_k_tokens_per_head": (3,)}, "1 entries for 2 heads"),
         ({"n_predict": 2, "short_list": (3, 2)}, "ascending"),
         ({"n_predict": 2, "short_list": (3, 7)}, "between 0 and 6"),
+        ({"n_predict": 2, "state_layer": 3}, "cannot be 5 wide"),
+        ({"n_predict": 2, "emb_dim": 8, "state_layer": -1}, "counted from 0"),
     ],
 )
 def test_shapes_that_cannot_be(wrong: dict, message: str) -> None:

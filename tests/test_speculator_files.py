@@ -48,6 +48,15 @@ def test_written_and_read(tmp_path: Path, tied: bool, scaled: bool, dtype: str) 
     assert not any(p.requires_grad for p in read.parameters())
 
 
+def test_the_layer_that_is_read_besides_is_written(tmp_path: Path) -> None:
+    speculator = made(tie_weights=True, scale_input=True, state_layer=5)
+    save_speculator(speculator, tmp_path, "fp32")
+    assert json.loads((tmp_path / "config.json").read_text())["state_layer"] == 5
+    read = load_speculator(tmp_path)
+    assert read.config == speculator.config
+    assert read.config.target_width == 3
+
+
 def test_what_other_loaders_look_for(tmp_path: Path) -> None:
     save_speculator(made(tie_weights=True), tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -59,7 +68,7 @@ def test_what_other_loaders_look_for(tmp_path: Path) -> None:
     assert set(config) >= {"emb_dim", "inner_dim", "vocab_size", "n_candidates"}
     assert config["tie_weights"] is True
     assert config["scale_input"] is False
-    assert "short_list" not in config
+    assert not {"short_list", "state_layer"} & config.keys()
     assert {n: tuple(w.shape) for n, w in load_file(tmp_path / "model.safetensors").items()} == {
         "speculator.emb.0.weight": (9, 4),
         "speculator.proj.0.weight": (4, 6),

@@ -16,21 +16,27 @@ from tiny_speculator import generate_tiny_text, save_tiny_target, train_tiny_spe
 
 from amusd_viz.errors import ModelError, PromptError, SettingError
 from amusd_viz.models.causal_lm import CausalLM
-from amusd_viz.models.compact_speculator import card_of, export_full, load_compact
+from amusd_viz.models.compact_speculator import (
+    card_of,
+    compact_config,
+    export_full,
+    load_compact,
+)
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 from amusd_viz.models.speculator_check import check_speculator
 from amusd_viz.models.speculator_files import load_speculator
+from amusd_viz.models.states import norm_before
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.training import speculator as command
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import read_text
-from amusd_viz.training.shards import Text, write_texts
+from amusd_viz.training.shards import Text, shard_files, stored_taps, write_texts
 from amusd_viz.training.speculator_course import Course, Plan
 from amusd_viz.training.speculator_loss import HeadLosses
-from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement
+from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement, with_layer_state
 from amusd_viz.training.speculator_scores import head_accuracy, ngram_scores, score
 
 pytestmark = pytest.mark.engine
@@ -103,6 +109,35 @@ def test_the_state_of_every_row_is_the_one_its_token_was_chosen_from(
         rows.states = rows.states.roll(1, 0)
         with pytest.raises(ModelError, match="generate them anew"):
             command.check_alignment(rows, head)
+
+
+def test_what_a_layer_read_lies_behind_the_state_of_the_same_pass(
+    target: ModelSource, model: torch.nn.Module
+) -> None:
+    folder = text_folder(target.name)
+    norm = norm_before(model, 2)
+    text = with_layer_state(command.texts_in(folder, tap=2)[3], norm)
+    lm = CausalLM(model, 128, state_layer=2)
+    lm.logits_after(text.prompt.tolist(), text.tokens[:-1].tolist())
+    assert text.final.shape == (len(text.tokens), 128)
+    torch.testing.assert_close(text.final.float(), lm.hidden, rtol=2e-3, atol=2e-3)
+    assert stored_taps(shard_files(folder)) == {2}
+
+
+def test_a_layer_whose_states_were_not_kept_is_named(target: ModelSource, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"holds states after 2 layers, not after 1"):
+        train_tiny_speculator(target, tmp_path, "--state-layer", "1")
+    with pytest.raises(ModelError, match="layer 3 of the target reads, and the target's 3 layers"):
+        train_tiny_speculator(target, tmp_path, "--state-layer", "3")
+
+
+def test_a_speculator_may_learn_from_the_last_state_alone(
+    target: ModelSource, trained: Path, tmp_path: Path
+) -> None:
+    train_tiny_speculator(target, tmp_path, "--last-state-only", "--passes", "2")
+    alone, both = compact_config(tmp_path), compact_config(trained)
+    assert (alone.state_layer, alone.emb_dim) == (None, 64)
+    assert (both.state_layer, both.emb_dim, both.inner_dim) == (2, 128, 64)
 
 
 # -- losses --------------------------------------------------------------------------------------
@@ -251,7 +286,9 @@ def test_text_of_people_serves_as_stage_1(
 def test_scores_are_those_of_the_replayed_text(
     target: ModelSource, trained: Path, model: torch.nn.Module
 ) -> None:
-    texts = command.texts_in(held_out_folder(target.name))[:6]
+    norm = norm_before(model, 2)
+    texts = command.texts_in(held_out_folder(target.name), tap=2)[:6]
+    texts = [with_layer_state(text, norm) for text in texts]
     speculator = load_compact(trained, model.get_input_embeddings().weight)
     rows = Rows(texts)
     found = score(speculator, rows)
@@ -267,7 +304,7 @@ def test_exported_in_the_published_layout(
     compact = load_compact(trained, model.get_input_embeddings().weight)
     export_full(compact, tmp_path, "fp32")
     full = load_speculator(tmp_path)
-    states, tokens = torch.randn(20, 64), torch.randint(300, (20, 4))
+    states, tokens = torch.randn(20, 128), torch.randint(300, (20, 4))
     torch.testing.assert_close(full(states, tokens), compact(states, tokens), rtol=1e-5, atol=1e-5)
     assert full.config.short_list == compact.config.short_list
 
@@ -276,7 +313,7 @@ def test_a_speculator_of_another_target_is_recognised(
     trained: Path, model: torch.nn.Module
 ) -> None:
     speculator = load_compact(trained, model.get_input_embeddings().weight)
-    lm = CausalLM(model, 128)
+    lm = CausalLM(model, 128, state_layer=2)
     card = card_of(trained)
     check_speculator(speculator, lm, card, "trained")
     speculator.proj[0].weight.data = speculator.proj[0].weight.roll(1, 0)

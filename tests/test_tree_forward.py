@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tiny_models import WORDS, save_tiny_pair
 from transformers import AutoModelForCausalLM
 
+from amusd_viz.errors import ModelError
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.protocol import ROOT, Tree
 
@@ -109,6 +110,33 @@ def test_the_state_is_what_the_output_layer_reads(model: torch.nn.Module, lm: Ca
         logits = forward()
         with torch.inference_mode():
             torch.testing.assert_close(head(lm.hidden[-len(logits) :]), logits)
+
+
+@pytest.mark.parametrize("rows", [None, ROWS])
+def test_behind_the_state_stands_what_a_layer_read(
+    model: torch.nn.Module, rows: int | None
+) -> None:
+    lm = CausalLM(model, LENGTH, rows, state_layer=1)
+    norm = model.model.layers[1].input_layernorm
+
+    def check(logits: torch.Tensor, *texts: list[int]) -> None:
+        assert len(logits) == len(texts)
+        for text, state in zip(texts, lm.hidden[-len(texts) :], strict=True):
+            with torch.inference_mode():
+                states = model(torch.tensor([text]), output_hidden_states=True).hidden_states
+                wanted = torch.cat([states[-1][0, -1], norm(states[1])[0, -1]])
+            torch.testing.assert_close(state, wanted, rtol=1e-5, atol=2e-5)
+
+    first, more = [4, 8, 15], [4, 8, 15, 16]
+    check(lm.prefill(first)[None], first)
+    check(lm.logits_after(more, [23, 42]), more, [*more, 23], [*more, 23, 42])
+    check(lm.logits_of_tree(more, [23, 7], [-1, -1]), more, [*more, 23], [*more, 7])
+
+
+@pytest.mark.parametrize("layer", [2, -1])
+def test_a_layer_that_the_model_lacks_is_named(model: torch.nn.Module, layer: int) -> None:
+    with pytest.raises(ModelError, match=f"reads what layer {layer} of the target reads"):
+        CausalLM(model, LENGTH, state_layer=layer)
 
 
 def test_no_hook_is_left_on_the_model(model: torch.nn.Module, lm: CausalLM) -> None:

@@ -20,8 +20,9 @@ def save_tiny_target(folder: Path) -> ModelSource:
     """Saves a draft and a target that looks little at what is far back; returns the target.
 
     What an untrained target writes is noise, and nobody could learn it from a few thousand tokens.
+    It has so many layers that the states before the last one are kept while text is generated.
     """
-    target = save_tiny_pair(folder)[1]
+    target = save_tiny_pair(folder, layers=3)[1]
     model = AutoModelForCausalLM.from_pretrained(target)
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight.data.mul_(0.1)

@@ -99,7 +99,7 @@ def _serve(birth: Birth) -> None:
             speculator = speculator or _speculator(birth, loaded)
             _report(birth, SpeculatorReady(parameters=weight_count(speculator)))
             continue
-        lm = _fitting(lm, loaded, order)
+        lm = _fitting(lm, loaded, order, speculator)
         _play(birth, lm, order, speculator, learnt)
 
 
@@ -111,16 +111,18 @@ def _speculator(birth: Birth, loaded: Any) -> Any:
 
     assert birth.speculator is not None, "the session has no speculator"
     speculator = open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
-    lm = loaded.with_cache(512)
+    lm = loaded.with_cache(512, speculator.config.state_layer)
     check_speculator(speculator, lm, card_of(birth.speculator), birth.speculator.name)
     return speculator if birth.device.gpu is not None else in_halves(speculator)
 
 
-def _fitting(lm: Any, loaded: Any, order: RunOrder) -> Any:
+def _fitting(lm: Any, loaded: Any, order: RunOrder, speculator: Any) -> Any:
     """The model with a cache of the run's length; the one of the last run if it fits exactly."""
-    if lm is not None and lm.cache_length == order.cache_length:
+    used = speculator is not None and order.settings.uses_speculator
+    wanted = order.cache_length, speculator.config.state_layer if used else None
+    if lm is not None and (lm.cache_length, lm.state_layer) == wanted:
         return lm
-    return loaded.with_cache(order.cache_length)
+    return loaded.with_cache(*wanted)
 
 
 def _play(birth: Birth, lm: Any, order: RunOrder, speculator: Any, learnt: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from amusd_viz.models.graphed_pass import Compute, GraphedPass, PassInputs, capture_for
 from amusd_viz.models.rollback_cache import Positions, rollback_cache
+from amusd_viz.models.states import joined, norm_before, watch
 from amusd_viz.protocol import plan_cache
 
 
@@ -20,9 +21,16 @@ class CausalLM:
         rows: every pass after the prefill is padded to this many rows, so that its shape, and with
             it every bit of its logits, does not depend on how many tokens are fed. ``None`` feeds
             exactly what is needed (the draft, whose last bit does not matter).
+        state_layer: the layer whose normed input is part of :attr:`hidden`, from 0; ``None`` for none.
     """
 
-    def __init__(self, model: torch.nn.Module, cache_length: int, rows: int | None = None) -> None:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        cache_length: int,
+        rows: int | None = None,
+        state_layer: int | None = None,
+    ) -> None:
         self.model = model
         self.rows = rows
         self.cache_length = cache_length
@@ -30,7 +38,10 @@ class CausalLM:
         self.tokens: list[int] = []
         """What the cache holds, in order."""
         self.hidden = torch.empty(0)
-        """The states that the output layer read for the logits returned last, ``(rows, width)``."""
+        """The states of the logits returned last, ``(rows, width)``: what the output layer read, and
+        behind it what :attr:`state_layer` did."""
+        self.state_layer = state_layer
+        self._norm = None if state_layer is None else norm_before(model, state_layer)
         self._positions = Positions()
         self._cache = rollback_cache(
             model.config.get_text_config().num_hidden_layers, cache_length, self._positions
@@ -162,14 +173,10 @@ class CausalLM:
         return PassInputs(ids, places[None], self._span[start : start + len(padded)], mask)
 
     def _compute(self, inputs: PassInputs, wanted: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of the last ``wanted`` rows (0: of all) and what the output layer read for them."""
+        """Logits of the last ``wanted`` rows (0: of all), and the states they come from."""
         self._positions.rows = inputs.entries
         read: list[torch.Tensor] = []
-
-        def keep(_module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-            read.append(given[0][0])
-
-        hook = self.model.get_output_embeddings().register_forward_pre_hook(keep)
+        hooks = watch(self.model.get_output_embeddings(), self._norm, read)
         try:
             output = self.model(
                 input_ids=inputs.ids,
@@ -180,8 +187,9 @@ class CausalLM:
                 logits_to_keep=wanted,
             )
         finally:
-            hook.remove()
-        return output.logits[0], read[0]
+            for hook in hooks:
+                hook.remove()
+        return output.logits[0], joined(read)
 
     def _recorded(self, token: int) -> Compute | None:
         """The pass of fixed shape as a graph, if that computes the same here.

@@ -37,18 +37,18 @@ def listed_speculator(config: SpeculatorConfig, target: torch.Tensor) -> Specula
 
     Args:
         config: its shape; tied, with a short list.
-        target: the target's embedding, ``(vocab_size, emb_dim)``.
+        target: the target's embedding, ``(vocab_size, target_width)``.
 
     Raises:
         ModelError: a shape that cannot share rows with the target.
     """
-    check_widths(config.emb_dim, config.inner_dim)
+    check_widths(config.target_width, config.inner_dim)
     if config.short_list is None or not config.tie_weights:
         raise ModelError("only a tied speculator with a short list has a compact form")
-    if tuple(target.shape) != (config.vocab_size, config.emb_dim):
+    if tuple(target.shape) != (config.vocab_size, config.target_width):
         raise ModelError(
             f"the target's embedding has shape {tuple(target.shape)}, this speculator was made for "
-            f"({config.vocab_size}, {config.emb_dim})"
+            f"({config.vocab_size}, {config.target_width})"
         )
     with torch.device("meta"):
         speculator = Speculator(config)
@@ -135,9 +135,9 @@ def open_speculator(folder: str | Path, target: torch.Tensor) -> Speculator:
         return load_compact(folder, target)
     speculator = load_speculator(folder)
     config = speculator.config
-    if config.emb_dim != target.shape[1] or config.vocab_size > len(target):
+    if config.target_width != target.shape[1] or config.vocab_size > len(target):
         raise ModelError(
-            f"{folder} is for a target of width {config.emb_dim} with {config.vocab_size} words; "
+            f"{folder} is for a target of width {config.target_width} with {config.vocab_size} words; "
             f"this one has width {target.shape[1]} and {len(target)} words"
         )
     return speculator

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -18,6 +18,12 @@ LanguageModel = CausalLM | NativeLM
 """One sequence of one model with its KV cache."""
 
 
+class WithCache(Protocol):
+    """Gives a model a KV cache."""
+
+    def __call__(self, length: int, state_layer: int | None = None) -> LanguageModel: ...
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model on its device.
@@ -27,14 +33,15 @@ class LoadedModel:
         kernel: ``"native"`` (llama.c: sums in fp32, rows of any number equal to the bit),
             ``"packed"`` (torch, weights laid out once) or ``"eager"`` (torch).
         parameters: number of weights.
-        with_cache: gives it a KV cache of some length, in tokens.
+        with_cache: gives it a KV cache of some length, in tokens; its states hold those of a layer too,
+            if one is named (:mod:`amusd_viz.models.states`).
         embedding: its input embedding, ``(vocabulary, width)``.
     """
 
     dtype: str
     kernel: str
     parameters: int
-    with_cache: Callable[[int], LanguageModel]
+    with_cache: WithCache
     embedding: torch.Tensor
 
 
@@ -73,7 +80,7 @@ def load(
         dtype="bf16" if source.bits else dtype,
         kernel="packed" if packed else "eager",
         parameters=parameters,
-        with_cache=lambda length: CausalLM(model, length, rows),
+        with_cache=lambda length, state_layer=None: CausalLM(model, length, rows, state_layer),
         embedding=model.get_input_embeddings().weight,
     )
 
@@ -87,7 +94,9 @@ def _native(
         dtype=dtype,
         kernel="native",
         parameters=parameter_count(model),
-        with_cache=lambda length: NativeLM(weights, length, rows, threads),
+        with_cache=lambda length, state_layer=None: NativeLM(
+            weights, length, rows, threads, state_layer
+        ),
         embedding=weights.embedding,
     )
 

@@ -57,10 +57,10 @@ class ListedEmbedding(nn.Module):
         return self.forward(torch.arange(len(self.place), device=self.place.device))
 
 
-def check_widths(emb_dim: int, inner_dim: int) -> None:
+def check_widths(target_width: int, inner_dim: int) -> None:
     """Raises :class:`ModelError` where the target's rows do not fit the speculator."""
-    if emb_dim != inner_dim:
+    if target_width != inner_dim:
         raise ModelError(
-            f"rows of the target are {emb_dim} wide and the speculator's {inner_dim}; a speculator "
-            "with a short list needs inner_dim equal to emb_dim"
+            f"rows of the target are {target_width} wide and the speculator's {inner_dim}; a speculator "
+            "with a short list needs inner_dim equal to the target's width"
         )

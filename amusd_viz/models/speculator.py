@@ -11,6 +11,9 @@ At a position whose state ``z`` the target's output layer has read, and with the
 where ``rms(v) = v / sqrt(mean(v * v) + 1e-6)`` and ``a`` weighs token against state. *Untied*, every
 head has weights of its own; *tied*, all share one embedding, output layer and norm, and every head but
 the first shares one projection, so that the recurrence may run on beyond the heads it was trained with.
+
+Ours alone is the ``state_layer``: ``z`` is then twice as wide, and its second half is what that layer of
+the target read (:mod:`amusd_viz.models.states`); each half is normalised by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ class SpeculatorConfig:
     """The shape of a speculator. Names are those of published ``config.json`` files.
 
     Attributes:
-        emb_dim: width of the target's hidden state.
+        emb_dim: width of the state that is read: the target's, or twice that with a ``state_layer``.
         inner_dim: width of the speculator's own state.
         vocab_size: number of token ids it can read.
         n_predict: how many heads it was trained with; state and embedding weights depend on it.
@@ -44,6 +47,7 @@ class SpeculatorConfig:
         n_candidates: how many candidates a tree keeps.
         short_list: ids the output layers can propose, ascending; ``None`` for all (ours alone).
         base_model: name of the target it was trained for.
+        state_layer: the target's layer, from 0, whose input is half of the state (ours alone).
 
     Raises:
         ModelError: dimensions that make no speculator.
@@ -59,6 +63,7 @@ class SpeculatorConfig:
     n_candidates: int = 5
     short_list: tuple[int, ...] | None = None
     base_model: str = ""
+    state_layer: int | None = None
 
     def __post_init__(self) -> None:
         if not self.inner_dim:
@@ -78,6 +83,11 @@ class SpeculatorConfig:
                 f"top_k_tokens_per_head has {len(self.top_k_tokens_per_head)} entries for "
                 f"{self.n_predict} heads; give one for each head"
             )
+        if self.state_layer is not None and (self.state_layer < 0 or self.emb_dim % 2):
+            raise ModelError(
+                f"with state_layer {self.state_layer} the state cannot be {self.emb_dim} wide: it has "
+                "two halves, and layers are counted from 0"
+            )
         self._check_short_list()
 
     def _check_short_list(self) -> None:
@@ -90,6 +100,11 @@ class SpeculatorConfig:
                 "the short list must hold ascending token ids between 0 and "
                 f"{self.vocab_size - 1}, each once"
             )
+
+    @property
+    def target_width(self) -> int:
+        """Width of the target's own states."""
+        return self.emb_dim if self.state_layer is None else self.emb_dim // 2
 
     @property
     def words(self) -> int:
@@ -152,7 +167,10 @@ class Speculator(nn.Module):
 
     def begin(self, state: torch.Tensor) -> torch.Tensor:
         """``h[0]`` of the target's hidden state, shape ``(..., emb_dim)``."""
-        return rms_norm(state) / math.sqrt(2) if self.config.scale_input else state
+        if not self.config.scale_input:
+            return state
+        parts = state.unflatten(-1, (-1, self.config.target_width))
+        return rms_norm(parts).flatten(-2) / math.sqrt(2)
 
     def advance(self, stage: int, h: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """``h[stage + 1]`` of ``h[stage]`` and the tokens, ids of shape ``(...)``.

@@ -132,6 +132,7 @@ def config_from_json(content: Mapping[str, Any], name: str) -> SpeculatorConfig:
             n_candidates=whole("n_candidates", 5),
             short_list=numbers("short_list") or None,
             base_model=str(content.get("base_model_name_or_path") or ""),
+            state_layer=None if content.get("state_layer") is None else whole("state_layer"),
         )
     except ModelError as error:
         raise ModelError(
@@ -140,7 +141,11 @@ def config_from_json(content: Mapping[str, Any], name: str) -> SpeculatorConfig:
 
 
 def config_to_json(config: SpeculatorConfig, stored: torch.dtype) -> dict[str, Any]:
-    """What ``config.json`` says; ``short_list`` is ours, and other loaders pass over it."""
+    """What ``config.json`` says; ``short_list`` and ``state_layer`` are ours.
+
+    Other loaders pass over them. One that fed such a speculator would have to make both halves of the
+    state itself, each normalised.
+    """
     content = {
         "architectures": ["MLPSpeculatorPreTrainedModel"],
         "model_type": MODEL_TYPE,
@@ -158,6 +163,8 @@ def config_to_json(config: SpeculatorConfig, stored: torch.dtype) -> dict[str, A
     }
     if config.short_list is not None:
         content["short_list"] = list(config.short_list)
+    if config.state_layer is not None:
+        content["state_layer"] = config.state_layer
     return content
 
 

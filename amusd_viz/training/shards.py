@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -100,6 +101,19 @@ def count_tokens(folder: Path) -> int:
     return total
 
 
+def stored_taps(files: Sequence[Path]) -> set[int]:
+    """After how many layers every one of the shards holds states."""
+    held = []
+    for file in files:
+        with safe_open(file, "pt") as shard:
+            held.append(_taps(shard))
+    return set.intersection(*held) if held else set()
+
+
+def _taps(shard: Any) -> set[int]:
+    return {int(name[4:]) for name in shard.keys() if name.startswith("tap.")}  # noqa: SIM118
+
+
 def read_shard(file: Path, tap: int | None = None) -> Iterator[Text]:
     """The answers of a shard.
 
@@ -111,7 +125,7 @@ def read_shard(file: Path, tap: int | None = None) -> Iterator[Text]:
         ModelError: the shard holds no states after so many layers.
     """
     with safe_open(file, "pt") as shard:
-        taps = sorted(int(name[4:]) for name in shard.keys() if name.startswith("tap."))  # noqa: SIM118
+        taps = sorted(_taps(shard))
         if tap is not None and tap not in taps:
             raise ModelError(
                 f"{file.name} holds states after {', '.join(map(str, taps)) or 'no'} layers, not after "

@@ -31,15 +31,16 @@ from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 from amusd_viz.models.speculator_check import known_answer
+from amusd_viz.models.states import norm_before
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.prompts import is_set_aside
 from amusd_viz.training.read_text import PIECE, read_text
-from amusd_viz.training.shards import Text, read_shard, shard_files
+from amusd_viz.training.shards import Text, read_shard, shard_files, stored_taps
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
-from amusd_viz.training.speculator_rows import Rows, disagreement
+from amusd_viz.training.speculator_rows import Rows, disagreement, with_layer_state
 from amusd_viz.training.speculator_scores import Scores, ngram_scores, score
 
 CURVE_TEXTS = 16
@@ -55,14 +56,16 @@ def training_folder(target: str) -> Path:
     return cache("training", target, "speculator")
 
 
-def texts_in(folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
-    """The generated texts of a folder, or of some of its shards.
+def texts_in(
+    folder: Path, files: Sequence[Path] | None = None, tap: int | None = None
+) -> list[Text]:
+    """The generated texts of a folder, or of some of its shards; ``tap`` as of :func:`read_shard`.
 
     Raises:
-        ModelError: there are none.
+        ModelError: there are none, or none with that tap.
     """
     files = shard_files(folder) if files is None else files
-    texts = [text for file in files for text in read_shard(file)]
+    texts = [text for file in files for text in read_shard(file, tap)]
     if not texts:
         raise ModelError(
             f"{folder} holds no text; make some: python -m amusd_viz.training.generate"
@@ -92,13 +95,15 @@ def fresh_speculator(
         name: of the target.
     """
     config = SpeculatorConfig(
-        emb_dim=embedding.shape[1],
+        emb_dim=embedding.shape[1] * (1 if plan.state_layer is None else 2),
+        inner_dim=embedding.shape[1],
         vocab_size=embedding.shape[0],
         n_predict=plan.heads,
         tie_weights=True,
         scale_input=True,
         short_list=listed,
         base_model=name,
+        state_layer=plan.state_layer,
     )
     speculator = listed_speculator(config, embedding)
     rows = speculator.emb[0].rows.detach().clone()
@@ -141,13 +146,29 @@ class Training:
         # What was generated since a training was interrupted must not change its plan.
         if not options.fresh and (kept := kept_plan(self.folder)):
             files = [file for file in files if file.name in kept.shards]
-        made = texts_in(text_folder(source.name), files)
+        self.state_layer = self._state_layer(files)
+        made = self._texts(text_folder(source.name), files)
         self.texts = [text for text in made if not is_set_aside(text.index)]
         self.set_aside = unseen(made, self.texts)
         self.rows = Rows(self.texts)
-        self.judged_texts = texts_in(held_out_folder(source.name))
+        self.judged_texts = self._texts(held_out_folder(source.name))
         self.judged = Rows(self.judged_texts)
         self.plan = self._plan(tuple(file.name for file in files))
+
+    def _state_layer(self, files: Sequence[Path]) -> int | None:
+        """The layer that was asked for, or the deepest whose input the shards hold."""
+        if self.options.last_state_only:
+            return None
+        if self.options.state_layer is not None:
+            return self.options.state_layer
+        judged = shard_files(held_out_folder(self.source.name))
+        return max(stored_taps(files) & stored_taps(judged), default=None)
+
+    def _texts(self, folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
+        if self.state_layer is None:
+            return texts_in(folder, files)
+        norm = norm_before(self.model, self.state_layer)
+        return [with_layer_state(text, norm) for text in texts_in(folder, files, self.state_layer)]
 
     def _plan(self, shards: tuple[str, ...]) -> Plan:
         options = self.options
@@ -163,6 +184,7 @@ class Training:
             soft=options.soft,
             seed=options.seed,
             shards=shards,
+            state_layer=self.state_layer,
         )
 
     def run(self) -> Scores | None:
@@ -186,7 +208,7 @@ class Training:
     def _stage_1(self) -> Rows:
         if not self.options.text:
             return self.rows
-        lm = CausalLM(self.model, PIECE + 8)
+        lm = CausalLM(self.model, PIECE + 8, state_layer=self.state_layer)
         return Rows(read_text(Path(self.options.text), lm, self.tokens, self.options.text_tokens))
 
     def _finish(self, course: Course) -> Scores:
@@ -235,7 +257,7 @@ class Training:
 
     def _known_answer(self, speculator: Speculator) -> dict[str, Any]:
         """Of some held-out answers the one that the heads are right about most often."""
-        lm = CausalLM(self.model, 512)
+        lm = CausalLM(self.model, 512, state_layer=self.state_layer)
         asked = [
             (text.prompt.tolist(), text.tokens[:KNOWN].tolist()) for text in self.judged_texts[:8]
         ]
@@ -262,6 +284,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--soft", type=float, default=0.0, help="share of soft labels, 0 to 1")
     parser.add_argument("--seed", type=int, default=0)
+    states = parser.add_mutually_exclusive_group()
+    states.add_argument(
+        "--state-layer",
+        type=int,
+        help="layer, from 0, whose input joins the state; the deepest that was kept if left out",
+    )
+    states.add_argument(
+        "--last-state-only", action="store_true", help="no layer's: the last state, as in the paper"
+    )
     parser.add_argument("--export", help="write the published layout to this folder too")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     options = parser.parse_args(arguments)

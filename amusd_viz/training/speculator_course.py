@@ -41,6 +41,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         judgements: points of the curve.
         seed: of the first weights and the order of positions.
         shards: names of the files learnt from.
+        state_layer: of the target, whose input is read beside the last state; ``None`` for none.
     """
 
     heads: int = 4
@@ -54,6 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     judgements: int = 10
     seed: int = 0
     shards: tuple[str, ...] = ()
+    state_layer: int | None = None
 
     @property
     def steps(self) -> int:

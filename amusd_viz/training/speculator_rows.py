@@ -7,9 +7,10 @@ given ``x[t]`` to ``x[t + i]``. No head predicts ``x[t]`` itself: the target has
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
 
 from amusd_viz.training.shards import Text
 
@@ -22,7 +23,7 @@ class Batch:
     """Some positions, for ``n`` heads.
 
     Attributes:
-        states: the target's, ``(rows, width)``.
+        states: the target's, ``(rows, width)``; those of a layer too where they were put in.
         given: the tokens each head is given, ``(rows, n)``.
         labels: ids the heads are to predict, ``(rows, n)``; :data:`NOTHING` behind the text's end.
         top_ids, top_logprobs: the target's best tokens in place of each label, ``(rows, n, TOP)``.
@@ -95,6 +96,19 @@ class Rows:
         return tuple(sorted(kept))
 
 
+@torch.no_grad()
+def with_layer_state(text: Text, norm: nn.Module) -> Text:
+    """The text with what a layer read behind each state, as its ``norm`` hands it on.
+
+    Args:
+        text: with the states before that layer in ``tap``.
+        norm: of the layer (:func:`~amusd_viz.models.states.norm_before`).
+    """
+    assert text.tap is not None, "read the shard with its tap"
+    inner = norm(text.tap[len(text.prompt) - 1 :].float())
+    return replace(text, final=torch.cat([text.final, inner.half()], dim=1), tap=None)
+
+
 def disagreement(rows: Rows, head: torch.Tensor, at: torch.Tensor) -> int:
     """At how many of the positions ``at`` the output layer's best on the state is not the stored best.
 
@@ -104,8 +118,8 @@ def disagreement(rows: Rows, head: torch.Tensor, at: torch.Tensor) -> int:
     Args:
         head: weights of the target's output layer, ``(V, width)``.
     """
-    wrong = 0
+    wrong, width = 0, head.shape[1]
     for chunk in at.split(512):
-        best = (rows.states[chunk].to(head) @ head.T).argmax(-1)
+        best = (rows.states[chunk, :width].to(head) @ head.T).argmax(-1)
         wrong += int((best != rows.top_ids[chunk, 0].long()).sum())
     return wrong

@@ -90,6 +90,7 @@ class Model(ctypes.Structure):
         ("inner", _int),
         ("slots", _int),
         ("threads", _int),
+        ("state_layer", _int),
         ("epsilon", ctypes.c_float),
         ("layer", ctypes.POINTER(Layer)),
         ("norm", _pointer),
@@ -126,6 +127,7 @@ def library() -> ctypes.CDLL | None:
         _pointer,
         ctypes.c_int,
         ctypes.c_int,
+        _pointer,
         _pointer,
     ]
     loaded.chances_of.restype = None

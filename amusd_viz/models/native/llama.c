@@ -51,6 +51,7 @@ typedef struct {
 
 typedef struct {
     int32_t layers, hidden, heads, kv_heads, head_size, inner, slots, threads;
+    int32_t state_layer; /* whose normed input is given out as well; -1: of none */
     float epsilon;
     const layer *layer;
     const float *norm;
@@ -553,9 +554,10 @@ static float *floats(size_t n) { return aligned_alloc(64, (n * sizeof(float) + 6
  * parents    (rows): the row of the window each row follows, -1 for the last token before the
  *            window; NULL for a plain sequence
  * logits     (rows - from, vocabulary)
+ * inside     (rows, hidden): the normed input of the state layer
  * Returns 0, or 1 if there was no memory. */
 int forward(const model *m, int rows, float *x, const int32_t *positions, const int32_t *parents,
-            int past, int from, float *logits) {
+            int past, int from, float *logits, float *inside) {
     const int size = m->head_size, hidden = m->hidden, queries = m->heads * size;
     const size_t qkv_width = (size_t)(m->heads + 2 * m->kv_heads) * size;
     const int widest = m->inner > hidden ? m->inner : hidden;
@@ -576,6 +578,7 @@ int forward(const model *m, int rows, float *x, const int32_t *positions, const 
         for (int r = 0; r < rows; r++)
             rms_norm(x + (size_t)r * hidden, l->attention_norm, hidden, m->epsilon,
                      normed + (size_t)r * hidden);
+        if (i == m->state_layer) memcpy(inside, normed, sizeof(float) * rows * hidden);
         multiply(&l->qkv, rows, normed, qkv, &q, m->threads);
         enter(m, l, qkv, rows, positions, past);
         attention(m, l, qkv, rows, paths, lengths, past, weights, attended);

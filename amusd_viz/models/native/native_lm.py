@@ -14,6 +14,7 @@ import torch
 from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import Layer, Model, library
 from amusd_viz.models.native.weights import NativeWeights, head_size
+from amusd_viz.models.states import check_layer
 from amusd_viz.protocol import plan_cache
 
 BLOCK = 32
@@ -28,6 +29,7 @@ class NativeLM:
         cache_length: entries of the KV cache; prompt, output and a window must fit.
         rows: the most rows of a window, or ``None``; a limit only, since rows are never padded.
         threads: cores that work on a pass.
+        state_layer: the layer whose normed input is part of :attr:`hidden`, from 0; ``None`` for none.
     """
 
     def __init__(
@@ -36,7 +38,10 @@ class NativeLM:
         cache_length: int,
         rows: int | None = None,
         threads: int = 1,
+        state_layer: int | None = None,
     ) -> None:
+        if state_layer is not None:
+            check_layer(state_layer, len(weights.layers))
         found = library()
         assert found is not None, "llama.c was not compiled; ask can_run first"
         self._library = found
@@ -46,7 +51,9 @@ class NativeLM:
         self.tokens: list[int] = []
         """What the cache holds, in order."""
         self.hidden: torch.Tensor = torch.empty(0)
-        """The states that the output layer read for the rows of the last pass, ``(rows, width)``."""
+        """The states of the rows of the last pass, ``(rows, width)``: what the output layer read, and
+        behind it what :attr:`state_layer` did."""
+        self.state_layer = state_layer
         self._slots = -(-cache_length // BLOCK) * BLOCK
         self._cosines, self._sines = self._rotations()
         self._cache = Arena()
@@ -118,6 +125,7 @@ class NativeLM:
         assert start + rows <= self.cache_length, "the cache is too short for this pass"
         states = self.weights.embedding[torch.tensor(feed)].float()
         logits = torch.empty(rows - first, self._model.head.out)
+        inside = torch.empty(0 if self.state_layer is None else rows, states.shape[1])
         numbers = ctypes.c_int32 * rows
         failed = self._library.forward(
             ctypes.byref(self._model),
@@ -128,10 +136,11 @@ class NativeLM:
             start,
             first,
             logits.data_ptr(),
+            inside.data_ptr(),
         )
         if failed:
             raise MemoryError(f"no memory for a pass of {rows} rows")
-        self.hidden = states
+        self.hidden = states if self.state_layer is None else torch.cat([states, inside], dim=1)
         return logits[:, : self.weights.vocabulary]
 
     def _rotations(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -159,6 +168,7 @@ class NativeLM:
             inner=config.intermediate_size,
             slots=self._slots,
             threads=threads,
+            state_layer=-1 if self.state_layer is None else self.state_layer,
             epsilon=config.rms_norm_eps,
             layer=layers,
             norm=self.weights.norm,
