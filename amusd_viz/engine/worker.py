@@ -117,9 +117,13 @@ def _speculator(birth: Birth, loaded: Any) -> Any:
 
 
 def _fitting(lm: Any, loaded: Any, order: RunOrder, speculator: Any) -> Any:
-    """The model with a cache of the run's length; the one of the last run if it fits exactly."""
-    used = speculator is not None and order.settings.uses_speculator
-    wanted = order.cache_length, speculator.config.state_layer if used else None
+    """The model with a cache of the run's length; the one of the last run if it fits exactly.
+
+    Where there is a speculator, its states are kept in every run: a cache made anew for the sake of
+    one that needs none would cost more.
+    """
+    state_layer = None if speculator is None else speculator.config.state_layer
+    wanted = order.cache_length, state_layer
     if lm is not None and (lm.cache_length, lm.state_layer) == wanted:
         return lm
     return loaded.with_cache(*wanted)

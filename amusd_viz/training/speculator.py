@@ -182,6 +182,7 @@ class Training:
             batch=options.batch,
             learning_rate=options.learning_rate,
             soft=options.soft,
+            fade=options.fade,
             seed=options.seed,
             shards=shards,
             state_layer=self.state_layer,
@@ -283,6 +284,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=512, help="positions a step")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--soft", type=float, default=0.0, help="share of soft labels, 0 to 1")
+    parser.add_argument(
+        "--fade", type=float, default=1.0, help="weight of each head's loss beside the one before"
+    )
     parser.add_argument("--seed", type=int, default=0)
     states = parser.add_mutually_exclusive_group()
     states.add_argument(

@@ -38,6 +38,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         learning_rate: the highest.
         weight_decay: of matrices; gains and shifts are left alone.
         soft: share of soft labels in the loss; the paper has none.
+        fade: weight of a head's loss as a share of the weight of the one before; the paper's is 1. A
+            head is only asked where those before it were right, so the first ones matter most.
         judgements: points of the curve.
         seed: of the first weights and the order of positions.
         shards: names of the files learnt from.
@@ -52,6 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
     soft: float = 0.0
+    fade: float = 1.0
     judgements: int = 10
     seed: int = 0
     shards: tuple[str, ...] = ()
@@ -172,7 +175,7 @@ class Course:
         self._optimizer.zero_grad(set_to_none=True)
         heads = self.speculator.each_head(batch.states, batch.given)
         losses = [self._loss(head, logits, batch) for head, logits in enumerate(heads)]
-        torch.stack(losses).sum().backward()
+        sum(loss * self.plan.fade**head for head, loss in enumerate(losses)).backward()
         torch.nn.utils.clip_grad_norm_(self.speculator.parameters(), 1.0)
         self._optimizer.step()
         self.step += 1
