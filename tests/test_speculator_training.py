@@ -184,6 +184,17 @@ def test_a_label_outside_the_short_list_teaches_nothing() -> None:
     torch.testing.assert_close(soft, -(0.75 * logprobs[0, 1] + 0.25 * logprobs[1, 2]) / 2)
 
 
+@pytest.mark.parametrize("fade", [0.0, 1.0])
+def test_a_faded_head_learns_less(fade: float) -> None:
+    config = SpeculatorConfig(emb_dim=3, vocab_size=30, n_predict=2)
+    speculator = Speculator(config).initialise(torch.Generator().manual_seed(0))
+    before = [head.weight.detach().clone() for head in speculator.head]
+    plan = Plan(heads=2, stage_1=1, stage_2=0, batch=8, weight_decay=0.0, fade=fade)
+    Course(speculator, (Rows([text(*range(2, 20))]), None), None, plan).run()
+    assert not torch.equal(speculator.head[0].weight, before[0])
+    assert torch.equal(speculator.head[1].weight, before[1]) == (fade == 0)
+
+
 # -- the course ----------------------------------------------------------------------------------
 
 
