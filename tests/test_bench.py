@@ -7,6 +7,7 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -29,6 +30,7 @@ from amusd_viz.bench.ways import REFERENCE
 from amusd_viz.errors import PromptError, SettingError
 from amusd_viz.models.hub_pairs import HUB_PAIRS
 from amusd_viz.models.pairs import ModelSource, resolve_pair
+from amusd_viz.paths import assets
 from amusd_viz.simulate.probe import PROMPTS
 
 # -- prompts ---------------------------------------------------------------------------------
@@ -376,6 +378,21 @@ def _check_readable(report: Report) -> None:
     Console(file=out, width=90).print(tables(report))
     for word in ("amusd/synchronous", "same tokens", "lookahead"):
         assert word in out.getvalue()
+
+
+REPORTS = [f for f in sorted(assets("bench").glob("*.json")) if not f.stem.startswith("recording")]
+
+
+@pytest.mark.parametrize("file", REPORTS, ids=lambda f: f.stem)
+def test_a_kept_report_is_read_whole_on_a_narrow_terminal(file: Path) -> None:
+    report = msgspec.json.decode(file.read_bytes(), type=Report)
+    out = io.StringIO()
+    Console(file=out, width=80).print(tables(report))
+    told = out.getvalue()
+    assert "…" not in told
+    for name, method in report.methods.items():
+        line = next(line for line in told.splitlines() if line.startswith(f"{name} "))
+        assert f"{method.tokens_per_second:.1f}" in line
 
 
 # -- what is said of it --------------------------------------------------------------------------

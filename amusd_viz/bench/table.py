@@ -22,12 +22,20 @@ def tables(report: Report) -> RenderableType:
     )
 
 
-HEADINGS = ("tokens/s", "95 %", "accepted", "a pass", "draft busy", "target", "waste")
+HEADINGS = (
+    "tokens/s",
+    "95 %",
+    "accepted",
+    "tokens\na pass",
+    "draft\nbusy",
+    "target\nbusy",
+    "waste",
+)
 
 
 def _methods(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("method", overflow="fold")
     for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, method in report.methods.items():
@@ -52,7 +60,7 @@ def _figures(method: MethodReport) -> tuple[str, ...]:
 
 def _ratios(report: Report) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("times as fast", no_wrap=True)
+    table.add_column("times as fast", overflow="fold")
     for heading in ("median", "95 %", "least"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, ratio in report.ratios.items():
