@@ -77,6 +77,13 @@ def decode(
     candidates: Annotated[
         int | None, typer.Option(help="speculator: candidates judged at once; 1 is a chain.")
     ] = None,
+    prompt_lookup: Annotated[
+        bool | None,
+        typer.Option(
+            "--prompt-lookup",
+            help="speculator: where the text repeats itself, propose what followed there.",
+        ),
+    ] = None,
     run_ahead: Annotated[
         int | None, typer.Option(help="amusd: how far the draft may be past the last commit.")
     ] = None,
@@ -122,7 +129,7 @@ def decode(
     sampling |= {"min_p": min_p, "repetition_penalty": repetition_penalty}
     how = {"method": method, "max_new_tokens": max_new_tokens}
     how |= given(policy=policy, lookahead=lookahead, candidates=candidates)
-    how |= given(run_ahead=run_ahead, stop=stop)
+    how |= given(prompt_lookup=prompt_lookup, run_ahead=run_ahead, stop=stop)
     RunSettings(sampling=Sampling(**sampling), **how)  # refuses nonsense before models are loaded
     if sys.stderr.isatty() and not json:
         typer.echo("Loading the models ...", err=True)

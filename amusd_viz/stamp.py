@@ -55,6 +55,15 @@ def proposed(
     )
 
 
+def looked_up(start: int, end: int, proposals: Iterable[Proposal]) -> list[ev.Event]:
+    """What the text repeats was proposed all at once, from ``start`` to ``end`` ns."""
+    events: list[ev.Event] = []
+    for proposal in proposals:
+        events.append(proposed(start, end, proposal, drafter="prompt lookup"))
+        start = end
+    return events
+
+
 def proposal_received(
     t: int, proposal: Proposal, dropped: Iterable[DroppedProposal]
 ) -> list[ev.Event]:

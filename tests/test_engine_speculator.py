@@ -15,7 +15,7 @@ from amusd_viz import events as ev
 from amusd_viz.engine import Session
 from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.metrics import measure
-from amusd_viz.protocol import Fate
+from amusd_viz.protocol import Fate, look_up
 from amusd_viz.trace import Trace
 
 pytestmark = pytest.mark.engine
@@ -32,6 +32,8 @@ WAYS = [
     {"candidates": 3},
     {"candidates": 5, "lookahead": 3},
     {"policy": "adaptive"},
+    {"prompt_lookup": True},
+    {"prompt_lookup": True, "policy": "adaptive"},
 ]
 
 
@@ -152,6 +154,40 @@ def test_what_cannot_be_asked_for(tiny: Session, tmp_path: Path) -> None:
         Session(draft="twin", target=target, speculator=tmp_path / "missing")
     with pytest.raises(ModelError, match=r"config\.json"):
         Session(draft="twin", target=target, speculator=tmp_path)
+
+
+def test_where_the_text_repeats_itself_what_followed_there_is_proposed(tiny: Session) -> None:
+    how = {"prompt_lookup": True, "max_new_tokens": 60, "lookahead": 3}
+    run = finished(tiny.decode("w9 w4 w5 w6 w7 w4 w5", "speculator", **how))
+    run.trace.check()
+    assert run.header.policy == "chain, prompt lookup"
+    proposed = {proposal.key: proposal for proposal in run.trace.of(ev.Proposed)}
+    drafters = set()
+    for verdict in run.trace.of(ev.Verified):
+        before = [*run.header.prompt_ids, *run.token_ids[: verdict.position]]
+        keys = [
+            ev.proposal_key(verdict.branch, verdict.position + i) for i in range(verdict.proposals)
+        ]
+        window = [proposed[key] for key in keys]
+        copied = look_up(before, 3)
+        drafters |= {p.drafter for p in window}
+        if copied:
+            assert tuple(p.token for p in window) == copied[: len(window)]
+            assert all(p.head is None and p.drafter == "prompt lookup" for p in window)
+        else:
+            assert [p.head for p in window] == list(range(len(window)))
+    assert drafters == {"speculator", "prompt lookup"}
+    # Heads are credited with what they said, and with nothing else.
+    asked = [p for p in proposed.values() if p.head is not None]
+    assert sum(record.judged for record in measure(run.trace).heads.values()) <= len(asked)
+
+
+@pytest.mark.parametrize(
+    ("method", "more"), [("amusd", {}), ("amusd+speculator", {}), ("speculator", {"candidates": 2})]
+)
+def test_prompt_lookup_is_for_chains_of_heads(tiny: Session, method: str, more: dict) -> None:
+    with pytest.raises(SettingError, match="prompt_lookup stands in for the heads"):
+        tiny.decode("w1", method, prompt_lookup=True, **more)
 
 
 def test_a_session_without_a_speculator_says_so(tiny: Session) -> None:

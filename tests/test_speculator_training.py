@@ -37,7 +37,12 @@ from amusd_viz.training.shards import Text, shard_files, stored_taps, write_text
 from amusd_viz.training.speculator_course import Course, Plan
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement, with_layer_state
-from amusd_viz.training.speculator_scores import head_accuracy, ngram_scores, score
+from amusd_viz.training.speculator_scores import (
+    chain_with_lookup,
+    head_accuracy,
+    ngram_scores,
+    score,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -307,6 +312,17 @@ def test_scores_are_those_of_the_replayed_text(
     assert 1 < found.chain <= found.tree <= 5
     # A table of the very texts it is asked about is nearly always right.
     assert ngram_scores(NgramTable(texts), texts, 4).right > 0.9
+
+
+def test_a_chain_with_prompt_lookup_is_right_where_a_text_goes_in_circles() -> None:
+    speculator = speculator_of(None).requires_grad_(False)
+    circle, straight = text(*[5, 6, 7] * 6), text(*range(3, 20))
+    for told in (circle, straight):
+        assert score(speculator, Rows([told])).chain == 1.0
+    assert chain_with_lookup(speculator, [straight], 2) == 1.0
+    # Four steps until two tokens come again; then 13 tokens, three a step and one left over.
+    assert chain_with_lookup(speculator, [circle], 2) == round(17 / 9, 3)
+    assert chain_with_lookup(speculator, [circle, straight], 2) == round(33 / 25, 3)
 
 
 def test_exported_in_the_published_layout(

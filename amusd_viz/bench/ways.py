@@ -61,14 +61,15 @@ WAYS = {
         Way("synchronous-all", Place.TURNS_ALL, "synchronous", {"lookahead": 1}, tuned=True),
         Way("assisted", Place.TRANSFORMERS),
         Way("speculator", Place.PAIR, "speculator"),
+        Way("speculator-lookup", Place.PAIR, "speculator", {"prompt_lookup": True}),
         Way("speculator-tree", Place.PAIR, "speculator", {"candidates": 5}),
         Way("amusd", Place.PAIR, "amusd"),
         Way("amusd+speculator", Place.PAIR, "amusd+speculator"),
     )
 }
-OF_SPECULATORS = ("speculator", "speculator-tree", "amusd+speculator")
+OF_SPECULATORS = ("speculator", "speculator-lookup", "speculator-tree", "amusd+speculator")
 """Ways that need a target with a speculator."""
-DEFAULT = tuple(name for name in WAYS if name != "speculator-tree")
+DEFAULT = tuple(name for name in WAYS if name not in ("speculator-lookup", "speculator-tree"))
 
 ON_ALL_CORES = {Place.ALONE_ALL, Place.TURNS_ALL}
 """Places that only make sense where devices are cores of one processor."""

@@ -50,6 +50,8 @@ class RunSettings:
         lookahead: proposals a round (synchronous; of a speculator: how many heads speak).
         candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
             all that steps in beside a draft.
+        prompt_lookup: a speculator's heads are not asked where the text repeats itself; what followed
+            there before is proposed instead (a chain without a draft model only).
         run_ahead: how far past the last committed token the draft may go (both AMUSDs).
         unsure_below: proposals of lower probability carry the ``unsure`` flag; with
             ``"confidence(p)"`` it is p unless given.
@@ -63,6 +65,7 @@ class RunSettings:
     policy: str = "paper"
     lookahead: int = 4
     candidates: int = 1
+    prompt_lookup: bool = False
     run_ahead: int = 16
     unsure_below: float = 0.0
     stop: tuple[str, ...] = ()
@@ -97,6 +100,11 @@ class RunSettings:
                 f"candidates is {self.candidates}, but beside a draft a speculator proposes a single "
                 "chain; leave it at 1, or use the method 'speculator'"
             )
+        if self.prompt_lookup and not (self.drafts_alone and self.candidates == 1):
+            raise SettingError(
+                "prompt_lookup stands in for the heads of a speculator's chain; use it with the method "
+                f"'speculator' and 1 candidate, not with {self.method!r} and {self.candidates}"
+            )
         if isinstance(policy, Confidence) and not self.unsure_below and self.runs_free:
             object.__setattr__(self, "unsure_below", policy.probability)
 
@@ -116,7 +124,9 @@ class RunSettings:
             return Fixed(self.lookahead, f"lookahead({self.lookahead})")
         if self.method == "speculator":
             name = f"tree({self.candidates})" if self.candidates > 1 else "chain"
-            return Fixed(0, f"{name}, adaptive" if self.policy == "adaptive" else name)
+            name += ", prompt lookup" * self.prompt_lookup
+            name += ", adaptive" * (self.policy == "adaptive")
+            return Fixed(0, name)
         return window_policy(self.policy)
 
     def run_ahead_policy(self) -> RunAheadPolicy:

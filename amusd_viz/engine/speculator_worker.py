@@ -16,10 +16,9 @@ from amusd_viz.engine.heads import Heads, proposals
 from amusd_viz.engine.orders import Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
-from amusd_viz.models.drafting import Drafted
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import DraftSide, Tree, Verdict, Window
+from amusd_viz.protocol import DraftSide, Tree, Verdict, Window, look_up
 from amusd_viz.protocol.adaptive_chain import AdaptiveChain
 from amusd_viz.protocol.payoff import Payoff
 
@@ -51,7 +50,9 @@ class SpeculatorRun(TargetRun):
             run_ahead=settings.run_ahead_policy(),
         )
         self.length: AdaptiveChain | None = None
-        """Says how long the next chain is; ``None`` for as long as may be."""
+        """Says how long the next chain of the heads is; ``None`` for as long as may be."""
+        self.copied_length: AdaptiveChain | None = None
+        """Says how much of what the text repeats is proposed; ``None`` for as much as may be."""
         self.payoff: Payoff | None = None
         """Says when a tree is left out; ``None`` never leaves it out."""
         if settings.policy == "adaptive":
@@ -59,6 +60,8 @@ class SpeculatorRun(TargetRun):
             if settings.candidates == 1:
                 chain = AdaptiveChain(shape.heads)
                 self.length = self.learnt.setdefault(f"chain {shape.heads}", chain)
+                copies = AdaptiveChain(shape.heads)
+                self.copied_length = self.learnt.setdefault(f"lookup {shape.heads}", copies)
             else:
                 self.payoff = self.learnt.setdefault(f"tree {shape}", Payoff())
 
@@ -71,8 +74,10 @@ class SpeculatorRun(TargetRun):
 
     def _verify(self) -> None:
         begun = self.recorder.now()
-        depth = self._depth()
-        tree = self._draft(depth).tree if depth else Tree((), ())
+        copied = self._look_up()
+        length = self.copied_length if copied else self.length
+        depth = self._depth(length)
+        tree = self._draft(depth, copied) if depth else Tree((), ())
         start = self.recorder.now()
         self._delay()
         window = self.side.take_tree(self.draft.branch, tree)
@@ -81,8 +86,8 @@ class SpeculatorRun(TargetRun):
         self.recorder.add(stamp.verify_started(start, window))
         verdict = self._settle(start, window, self._logits(window))
         end = self.recorder.now()
-        if self.length:
-            self.length.passed(
+        if length:
+            length.passed(
                 heads=len(tree),
                 accepted=verdict.accepted,
                 drafting=start - begun,
@@ -91,11 +96,17 @@ class SpeculatorRun(TargetRun):
         if self.payoff:
             self.payoff.passed(tokens=len(verdict.tokens), ns=end - begun, proposals=len(tree))
 
-    def _depth(self) -> int:
+    def _look_up(self) -> tuple[int, ...]:
+        """What followed where the text stood like this before; nothing where it did not."""
+        if not self.order.settings.prompt_lookup:
+            return ()
+        return look_up([*self.order.prompt_ids, *self.side.committed], self.heads.shape.heads)
+
+    def _depth(self, length: AdaptiveChain | None) -> int:
         """How many proposals in a row are to be drafted now; 0 for a plain step."""
         if self.payoff and not self.payoff.worth_drafting():
             return 0
-        wanted = self.length.length() if self.length else self.heads.shape.heads
+        wanted = length.length() if length else self.heads.shape.heads
         return min(wanted, self.side.room)
 
     def _logits(self, window: Window) -> torch.Tensor:
@@ -113,13 +124,20 @@ class SpeculatorRun(TargetRun):
         self.heads.remember(self.lm, len(logits), window, verdict)
         return verdict
 
-    def _draft(self, depth: int) -> Drafted:
+    def _draft(self, depth: int, copied: tuple[int, ...]) -> Tree:
         """Drafts what fits, ``depth`` in a row, tells the draft's side and records every proposal."""
         start = self.recorder.now()
-        committed = self.side.committed
+        committed, branch = self.side.committed, self.draft.branch
         assert self.lm.rows is not None
-        drafted = self.heads.propose(committed, nodes=self.lm.rows - 1, depth=depth)
+        nodes = self.lm.rows - 1
+        if copied:
+            tree = Tree.chain(copied).limited(nodes, depth, self.order.end_tokens)
+            made = [self.draft.propose(token) for token in tree.tokens]
+            end = self.recorder.now()
+            self.recorder.extend(stamp.looked_up(start, end, made))
+            return tree
+        drafted = self.heads.propose(committed, nodes=nodes, depth=depth)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
-        self.recorder.extend(proposals(drafted, start, self.draft.branch, len(committed)))
-        return drafted
+        self.recorder.extend(proposals(drafted, start, branch, len(committed)))
+        return drafted.tree

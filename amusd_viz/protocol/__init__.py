@@ -18,6 +18,7 @@ from amusd_viz.protocol.policies import (
     WindowPolicy,
 )
 from amusd_viz.protocol.policy_names import window_policy
+from amusd_viz.protocol.prompt_lookup import look_up
 from amusd_viz.protocol.target import Extra, Finish, Step, TargetSide, Verdict, Window
 from amusd_viz.protocol.tree import ROOT, Tree
 
@@ -46,6 +47,7 @@ __all__ = [
     "Verdict",
     "Window",
     "WindowPolicy",
+    "look_up",
     "plan_cache",
     "window_policy",
 ]

@@ -41,7 +41,12 @@ from amusd_viz.training.read_text import PIECE, read_text
 from amusd_viz.training.shards import Text, read_shard, shard_files, stored_taps
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
 from amusd_viz.training.speculator_rows import Rows, disagreement, with_layer_state
-from amusd_viz.training.speculator_scores import Scores, ngram_scores, score
+from amusd_viz.training.speculator_scores import (
+    Scores,
+    chain_with_lookup,
+    ngram_scores,
+    score,
+)
 
 CURVE_TEXTS = 16
 """Held-out answers that the points of the curve are measured on; the result is, on all."""
@@ -221,25 +226,35 @@ class Training:
         return scores
 
     def _found(
-        self, what: str, texts: list[Text], scores: Scores, ngrams: NgramTable
+        self,
+        what: str,
+        speculator: Speculator,
+        texts: list[Text],
+        scores: Scores,
+        ngrams: NgramTable,
     ) -> dict[str, Any]:
         """What the card says of one set of greedy answers, the n-gram table's beside it; printed."""
         table = ngram_scores(ngrams, texts, self.plan.heads)
+        lookup = chain_with_lookup(speculator, texts, self.plan.heads)
         print(
             f"{what}: heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
-            f"{scores.chain:.2f}, {scores.candidates} candidates {scores.tree:.2f}; an n-gram table "
-            f"of the same text: right {table.right:.3f}, chain {table.chain:.2f}"
+            f"{scores.chain:.2f}, with prompt lookup {lookup:.2f}, {scores.candidates} candidates "
+            f"{scores.tree:.2f}; an n-gram table of the same text: right {table.right:.3f}, chain "
+            f"{table.chain:.2f}"
         )
         found = {"texts": len(texts), "decoding": "greedy"} | msgspec.to_builtins(scores)
-        return found | {"ngram_table": msgspec.to_builtins(table)}
+        return found | {"chain_with_lookup": lookup, "ngram_table": msgspec.to_builtins(table)}
 
     def _card(self, course: Course, scores: Scores) -> dict[str, Any]:
-        ngrams = NgramTable(self.texts)
-        held_out = self._found("hand-written prompts", self.judged_texts, scores, ngrams)
+        ngrams, speculator = NgramTable(self.texts), course.speculator
+        held_out = self._found(
+            "hand-written prompts", speculator, self.judged_texts, scores, ngrams
+        )
         aside: dict[str, Any] = {}
         if self.set_aside:
-            of_aside = score(course.speculator, Rows(self.set_aside))
-            aside = self._found("prompts like those of training", self.set_aside, of_aside, ngrams)
+            of_aside = score(speculator, Rows(self.set_aside))
+            what = "prompts like those of training"
+            aside = self._found(what, speculator, self.set_aside, of_aside, ngrams)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])
         return {

@@ -14,7 +14,7 @@ import torch
 
 from amusd_viz.models.drafting import Shape, draft
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import ROOT, Tree
+from amusd_viz.protocol import ROOT, Tree, look_up
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text
 from amusd_viz.training.speculator_rows import NOTHING, Rows
@@ -110,20 +110,41 @@ def ngram_scores(table: NgramTable, texts: Sequence[Text], heads: int) -> NgramS
     guesses = [(table.guess(text)[1:], text.tokens[1:]) for text in texts]
     right = sum(int((guess == tokens).sum()) for guess, tokens in guesses)
     asked = sum(len(tokens) for _, tokens in guesses)
-    ids = [(text.prompt.tolist(), text.tokens.tolist()) for text in texts]
-    starts = torch.tensor([len(t) for _, t in ids]).cumsum(0).tolist()
-    rows = Rows(texts)
+    seen_at = _seen_at(texts)
 
     def drafts(at: int) -> Tree:
-        text = bisect_right(starts, at)
-        prompt, tokens = ids[text]
-        seen = [*prompt, *tokens[: at - (starts[text] - len(tokens)) + 1]]
+        seen = seen_at(at)
         for _ in range(heads):
             seen.append(table.after(seen))
         return Tree.chain(seen[-heads:])
 
-    chain, _ = tokens_per_step(rows, drafts)
+    chain, _ = tokens_per_step(Rows(texts), drafts)
     return NgramScores(right=round(right / max(asked, 1), 4), chain=round(chain, 3))
+
+
+def chain_with_lookup(speculator: Speculator, texts: Sequence[Text], heads: int) -> float:
+    """Tokens a step of a chain where what the text repeats is proposed in place of the heads'."""
+    rows, seen_at = Rows(texts), _seen_at(texts)
+    asked = _drafts(speculator, rows, Shape.chain(heads))
+
+    def drafts(at: int) -> Tree:
+        copied = look_up(seen_at(at), heads)
+        return Tree.chain(copied) if copied else asked(at)
+
+    return round(tokens_per_step(rows, drafts)[0], 3)
+
+
+def _seen_at(texts: Sequence[Text]) -> Callable[[int], list[int]]:
+    """From a row of the texts to its prompt and all tokens up to its own."""
+    ids = [(text.prompt.tolist(), text.tokens.tolist()) for text in texts]
+    ends = torch.tensor([len(tokens) for _, tokens in ids]).cumsum(0).tolist()
+
+    def seen_at(row: int) -> list[int]:
+        text = bisect_right(ends, row)
+        prompt, tokens = ids[text]
+        return [*prompt, *tokens[: row - (ends[text] - len(tokens)) + 1]]
+
+    return seen_at
 
 
 def _drafts(speculator: Speculator, rows: Rows, shape: Shape) -> Callable[[int], Tree]:

@@ -1,0 +1,50 @@
+"""What followed when the last tokens stood in the text before: proposals that cost nothing.
+
+Known as prompt lookup, or n-gram speculation. A text that copies from its prompt, or goes in circles, is
+foretold without any model. A speculator's heads are blind there: what is copied stands far back, and the
+target looks it up only when it comes to that token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LEAST = 2
+"""So many last tokens must agree. On the default target's answers what followed a single one is right
+less often than a head is, and what followed two more often."""
+MOST = 16
+"""No more are compared."""
+
+
+def look_up(tokens: Sequence[int], count: int) -> tuple[int, ...]:
+    """The ``count`` tokens that followed the longest earlier occurrence of the last tokens.
+
+    Of equally long ones the latest. What is copied may run into the end of the text: it then goes on
+    from its own beginning, as a text in a circle does.
+
+    Args:
+        tokens: prompt and output so far.
+        count: how many are wanted.
+
+    Returns:
+        So many tokens; none where fewer than :data:`LEAST` agree.
+    """
+    seen = list(tokens)
+    last = len(seen) - 1
+    longest, follows = 0, 0
+    for place in _places(seen, last):
+        agree = 1
+        while agree < min(MOST, place + 1) and seen[place - agree] == seen[last - agree]:
+            agree += 1
+        if agree >= longest:
+            longest, follows = agree, place + 1
+    if longest < LEAST:
+        return ()
+    for place in range(follows, follows + count):
+        seen.append(seen[place])
+    return tuple(seen[last + 1 :])
+
+
+def _places(seen: list[int], last: int) -> list[int]:
+    """Where the last token stands before."""
+    return [place for place in range(last) if seen[place] == seen[last]]
