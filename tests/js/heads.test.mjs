@@ -104,3 +104,16 @@ test("heads without a draft model never work on a dead branch", () => {
     assert.doesNotMatch(sentence, /dead branch|does not know/);
   }
 });
+
+test("what was looked up in the text says so, and names no head", () => {
+  const recorded = new URL("../../assets/traces/speculator/sky-chain.jsonl", import.meta.url);
+  const lines = readFileSync(recorded, "utf8").trim().split("\n");
+  const at = lines.findIndex((line) => JSON.parse(line).kind === "proposed");
+  const { head, probability, ...rest } = JSON.parse(lines[at]);
+  assert.ok(head === 0 && probability > 0);
+  lines[at] = JSON.stringify({ ...rest, drafter: "prompt lookup" });
+  const { runs } = makeStage([lines.join("\n")]);
+  const facts = factsOf(runs, `0:${rest.branch}:${rest.position}`, rest.end);
+  assert.ok(facts.more.some(([name]) => name === "by prompt lookup"));
+  assert.ok(!facts.more.some(([name]) => name === "head"));
+});

@@ -40,6 +40,7 @@ function proposalFacts(run, branch, position, t, candidate) {
       [say("fact_branch"), branch < 0 ? "" : String(branch)],
       [say("fact_candidate"), candidate ? String(candidate) : ""],
       [say("fact_head"), typeof proposal.head === "number" ? String(proposal.head) : ""],
+      [say("fact_drafter"), proposal.drafter === "prompt lookup" ? say("drafter_lookup") : ""],
       [say("fact_token"), String(proposal.token)],
       [say("fact_unsure"), proposal.unsure ? say("yes") : ""],
     ].filter(([, value]) => value),

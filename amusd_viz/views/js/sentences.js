@@ -146,6 +146,8 @@ const SENTENCES = {
   fact_branch: "branch",
   fact_candidate: "candidate",
   fact_head: "head",
+  fact_drafter: "by prompt lookup",
+  drafter_lookup: "followed here before",
   fact_others: "further candidates",
   fact_token: "token id",
   fact_unsure: "draft unsure",
