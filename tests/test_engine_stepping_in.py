@@ -161,7 +161,7 @@ def test_after_a_killed_draft_the_heads_go_on(tiny: Session) -> None:
     assert all(v.own == v.proposals for v in after)
     assert sum(v.accepted for v in after) > 0
     again = finished(tiny.decode("w3 w2", METHOD, max_new_tokens=150))
-    assert again.token_ids == plain.token_ids
+    assert again.token_ids == plain.token_ids[:150]
     assert not again.trace.of(ev.Failed)
 
 

@@ -35,7 +35,7 @@ class MethodReport(msgspec.Struct, frozen=True, kw_only=True):
     waste: float | None
     """Share of the proposals that do not stand in the output."""
     joules_per_token: float | None
-    settings: dict[str, str | int | float]
+    settings: dict[str, bool | int | float | str]
     numerics: ev.Numerics | None
     divergences: list[int | None]
     """First position that differs from the reference, one entry a prompt; ``None``: equal."""
