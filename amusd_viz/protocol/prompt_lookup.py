@@ -32,19 +32,18 @@ def look_up(tokens: Sequence[int], count: int) -> tuple[int, ...]:
     seen = list(tokens)
     last = len(seen) - 1
     longest, follows = 0, 0
-    for place in _places(seen, last):
+    for place in reversed(range(last)):
+        if seen[place] != seen[last]:
+            continue
         agree = 1
         while agree < min(MOST, place + 1) and seen[place - agree] == seen[last - agree]:
             agree += 1
-        if agree >= longest:
+        if agree > longest:
             longest, follows = agree, place + 1
+        if longest == MOST:
+            break
     if longest < LEAST:
         return ()
     for place in range(follows, follows + count):
         seen.append(seen[place])
     return tuple(seen[last + 1 :])
-
-
-def _places(seen: list[int], last: int) -> list[int]:
-    """Where the last token stands before."""
-    return [place for place in range(last) if seen[place] == seen[last]]
