@@ -23,7 +23,7 @@ from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.draft_card import rate, read_card
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
-from amusd_viz.training import distill, report
+from amusd_viz.training import distill, generate, report
 from amusd_viz.training.batch_decoder import BatchDecoder
 from amusd_viz.training.bridge import fit_bridge
 from amusd_viz.training.course import Plan
@@ -158,6 +158,29 @@ def test_what_is_kept_of_a_text_is_what_the_model_computes(target: ModelSource, 
         if made.temperature == 0:
             assert (head(made.final.float()).argmax(-1) == made.tokens).float().mean() > 0.9
             assert (made.top_ids[:, 0] == made.tokens).all()
+
+
+def test_text_made_in_halves_is_the_targets_within_their_precision(
+    target: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generate, "multiplies_halves", lambda: True)
+    prompts = asked(range(12))
+    made = {}
+    for name, halved in (("exact", False), ("halved", True)):
+        how = {"slots": 8, "max_new_tokens": 16, "halved": halved}
+        Generation(target, tmp_path / name, **how).run(iter(prompts), "part")
+        made[name] = sorted(all_texts(tmp_path / name), key=lambda text: text.index)
+    head = load_model(target, "cpu", "fp32").get_output_embeddings()
+    differ = False
+    for exact, halved in zip(made["exact"], made["halved"], strict=True):
+        # The prompt's states are of the same tokens; answers may part where two words are close.
+        read = len(exact.prompt)
+        torch.testing.assert_close(halved.tap[:read], exact.tap[:read], atol=0.1, rtol=0.05)
+        differ |= not torch.equal(halved.tap[:read], exact.tap[:read])
+        best = head(halved.final.float()).topk(2)
+        clear = best.values[:, 0] - best.values[:, 1] > 0.01
+        assert (best.indices[clear, 0] == halved.top_ids[clear, 0]).all()
+    assert differ
 
 
 def test_generating_goes_on_where_it_stopped(target: ModelSource, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 
 Shards go to the user's cache. Run it again to go on: answers that are there are not made twice.
 Interrupt it whenever you like; texts that were not finished are made anew. Several processes may
-share the work: ``--part 0/2`` and ``--part 1/2``.
+share the work: ``--part 0/2`` and ``--part 1/2``. ``--first`` begins at a later prompt: a speculator
+that goes on from another's weights learns most from answers the other has not seen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from amusd_viz.command import run_command
 from amusd_viz.errors import SettingError
 from amusd_viz.models.loading import load_model
-from amusd_viz.models.packed import can_pack, pack_linears
+from amusd_viz.models.packed import can_pack, multiplies_halves, pack_linears
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
@@ -46,9 +47,11 @@ def held_out_folder(target: str) -> Path:
     return cache("training", target, "held-out")
 
 
-def training_prompts(texts: Tokens, done: set[int], part: int, parts: int) -> Iterator[Asked]:
-    """The prompts of one part that have no answer yet, without end."""
-    for index in itertools.count(part, parts):
+def training_prompts(
+    texts: Tokens, done: set[int], part: int, parts: int, first: int = 0
+) -> Iterator[Asked]:
+    """The prompts of one part, from number ``first`` on, that have no answer yet; without end."""
+    for index in itertools.count(first + part, parts):
         if index not in done:
             asked = prompt(index)
             yield index, texts.encode(asked.text), asked.temperature
@@ -69,14 +72,22 @@ class Generation:
         folder: where shards go.
         slots: texts at a time.
         max_new_tokens: length limit of an answer.
+        halved: multiply in bf16, if this CPU is quicker at it; for text to learn from, not to judge by.
     """
 
     def __init__(
-        self, source: ModelSource, folder: Path, *, slots: int = 48, max_new_tokens: int = 192
+        self,
+        source: ModelSource,
+        folder: Path,
+        *,
+        slots: int = 48,
+        max_new_tokens: int = 192,
+        halved: bool = False,
     ) -> None:
         model = load_model(source, "cpu", "fp32")
         if can_pack(model):
-            model = pack_linears(model, slots)
+            # The output layer stays exact, so that it says of a stored state what is stored beside it.
+            model = pack_linears(model, slots, halved=halved and multiplies_halves())
         self.folder = folder
         self.texts = Tokens(source.folder)
         layers = model.config.get_text_config().num_hidden_layers
@@ -150,7 +161,9 @@ def generate_missing(source: ModelSource, tokens: int, *, max_new_tokens: int = 
         )
         if missing <= 0:
             continue
-        generation = Generation(source, folder, max_new_tokens=max_new_tokens)
+        generation = Generation(
+            source, folder, max_new_tokens=max_new_tokens, halved=wanted is not None
+        )
         with stopping(generation.stop):
             if wanted is None:
                 asked = held_out_prompts(generation.texts, done)
@@ -192,6 +205,7 @@ def main() -> None:
         "--held-out", action="store_true", help="answer the held-out prompts instead"
     )
     parser.add_argument("--part", default="0/1", help="this process of how many")
+    parser.add_argument("--first", type=int, default=0, help="number of the first prompt")
     parser.add_argument("--slots", type=int, default=48, help="texts at a time")
     parser.add_argument("--max-new-tokens", type=int, default=192, help="of one answer")
     options = parser.parse_args()
@@ -200,7 +214,11 @@ def main() -> None:
     target = resolve_pair(draft="twin", target=options.target).target
     folder = (held_out_folder if options.held_out else text_folder)(target.name)
     generation = Generation(
-        target, folder, slots=options.slots, max_new_tokens=options.max_new_tokens
+        target,
+        folder,
+        slots=options.slots,
+        max_new_tokens=options.max_new_tokens,
+        halved=not options.held_out,
     )
     done = finished_prompts(folder)
     with stopping(generation.stop):
@@ -208,7 +226,7 @@ def main() -> None:
             asked = held_out_prompts(generation.texts, done)
             made = generation.run(asked, "held-out", what="Generating held-out text")
         else:
-            asked = training_prompts(generation.texts, done, part, parts)
+            asked = training_prompts(generation.texts, done, part, parts, options.first)
             made = generation.run(asked, f"part{part}of{parts}", options.tokens)
     print(f"{made} tokens more; {count_tokens(folder)} in {folder}")
 
