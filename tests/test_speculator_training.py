@@ -252,6 +252,30 @@ def test_an_answer_set_aside_does_not_count_where_its_prompt_was_asked_again() -
         for at, word, heat in asked
     ]
     assert [t.index for t in command.unseen(made, made[3:])] == [74]
+    assert command.unseen(made, made[3:], earlier=[[7, 9]]) == []
+
+
+def test_a_training_goes_on_from_a_finished_speculator(
+    target: ModelSource, trained: Path, tmp_path: Path
+) -> None:
+    start = ("--from", str(trained), "--passes", "1", "--learning-rate", "1e-4")
+    train_tiny_speculator(target, tmp_path / "on", *start)
+    before, after = card_of(trained), card_of(tmp_path / "on")
+    assert compact_config(tmp_path / "on") == compact_config(trained)
+    told = after["begun_from"]
+    assert told["positions"] == before["positions"]
+    assert told["plan"] == before["plan"]
+    assert told["held_out"] == {
+        key: value for key, value in before["held_out"].items() if key != "ngram_table"
+    }
+    # A short training at a low rate keeps what was learnt; a fresh one would know nothing yet.
+    assert after["curve"][0]["accuracy"][0] > before["curve"][0]["accuracy"][0]
+    assert after["held_out"]["heads"][0] > 0.9 * before["held_out"]["heads"][0]
+    assert after["plan"]["begun_from"] == command.digest(trained)
+    with pytest.raises(ModelError, match="no finished speculator"):
+        train_tiny_speculator(target, tmp_path / "on", "--from", str(tmp_path))
+    with pytest.raises(SettingError, match="another plan"):
+        train_tiny_speculator(target, tmp_path / "on", "--from", str(tmp_path / "on"))
 
 
 def test_an_interruption_changes_nothing(

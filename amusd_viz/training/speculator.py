@@ -7,14 +7,16 @@
 It learns from the shards of the first command, is judged by those of the second and by a few of the
 first that it sets aside, goes on where it was interrupted, and ends with a folder that
 ``Session(speculator=...)`` takes. ``--text`` names a JSONL whose texts serve as stage 1; without it the
-target's own samples do. ``--export`` writes the published layout besides.
+target's own samples do. ``--from`` goes on from the weights of a finished speculator, with text it has
+not seen. ``--export`` writes the published layout besides.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,32 +28,38 @@ import torch
 from amusd_viz.command import run_command
 from amusd_viz.errors import ModelError
 from amusd_viz.models.causal_lm import CausalLM
-from amusd_viz.models.compact_speculator import export_full, listed_speculator, save_compact
+from amusd_viz.models.compact_speculator import (
+    WEIGHTS,
+    card_of,
+    compact_config,
+    export_full,
+    listed_speculator,
+    load_compact,
+    save_compact,
+)
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
-from amusd_viz.models.speculator_check import known_answer
 from amusd_viz.models.states import norm_before
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
-from amusd_viz.training.prompts import is_set_aside
+from amusd_viz.training.prompts import is_set_aside, prompt
 from amusd_viz.training.read_text import PIECE, read_text
 from amusd_viz.training.shards import Text, read_shard, shard_files, stored_taps
+from amusd_viz.training.speculator_card import (
+    LONGEST,
+    best_known,
+    judged,
+    put_tables,
+    told_of,
+)
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
 from amusd_viz.training.speculator_rows import Rows, disagreement, with_layer_state
-from amusd_viz.training.speculator_scores import (
-    Scores,
-    chain_with_lookup,
-    ngram_scores,
-    score,
-)
 
 CURVE_TEXTS = 16
 """Held-out answers that the points of the curve are measured on; the result is, on all."""
-KNOWN = 64
-"""Tokens of the answer by which a speculator is recognised."""
 MOST_DISAGREEMENT = 0.01
 """Ties of two words in 16 bits are far rarer than this."""
 
@@ -78,12 +86,17 @@ def texts_in(
     return texts
 
 
-def unseen(made: Sequence[Text], learnt: Sequence[Text]) -> list[Text]:
+def unseen(
+    made: Sequence[Text], learnt: Sequence[Text], earlier: Iterable[Sequence[int]] = ()
+) -> list[Text]:
     """Of the texts made, the greedy ones set aside whose prompt is asked nowhere in those learnt from.
 
     Prompts are put together at random, and some come twice.
+
+    Args:
+        earlier: prompts asked before, for a speculator that this training goes on from.
     """
-    asked = {tuple(text.prompt.tolist()) for text in learnt}
+    asked = {tuple(text.prompt.tolist()) for text in learnt} | {tuple(ids) for ids in earlier}
     aside = [t for t in made if is_set_aside(t.index) and not t.temperature]
     return [text for text in aside if tuple(text.prompt.tolist()) not in asked]
 
@@ -118,6 +131,17 @@ def fresh_speculator(
     return speculator
 
 
+def digest(folder: Path) -> str:
+    """By which the weights in a speculator's folder are told from others."""
+    try:
+        return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:16]
+    except OSError:
+        raise ModelError(
+            f"--from {folder} holds no finished speculator ({WEIGHTS} cannot be read); name the folder "
+            "that a training ended with"
+        ) from None
+
+
 def check_alignment(rows: Rows, head: torch.Tensor, most: int = 2048) -> int:
     """Refuses states that do not belong to their tokens; returns how many positions were looked at.
 
@@ -145,6 +169,8 @@ class Training:
     def __init__(self, source: ModelSource, options: argparse.Namespace) -> None:
         self.source, self.options = source, options
         self.folder = Path(options.folder) if options.folder else training_folder(source.name)
+        self.begins = Path(options.begins) if options.begins else None
+        self.begun_from = digest(self.begins) if self.begins else None
         self.model = load_model(source, "cpu", "fp32")
         self.tokens = Tokens(source.folder)
         files = shard_files(text_folder(source.name))
@@ -154,7 +180,7 @@ class Training:
         self.state_layer = self._state_layer(files)
         made = self._texts(text_folder(source.name), files)
         self.texts = [text for text in made if not is_set_aside(text.index)]
-        self.set_aside = unseen(made, self.texts)
+        self.set_aside = unseen(made, self.texts, self._asked_earlier())
         self.rows = Rows(self.texts)
         self.judged_texts = self._texts(held_out_folder(source.name))
         self.judged = Rows(self.judged_texts)
@@ -162,12 +188,21 @@ class Training:
 
     def _state_layer(self, files: Sequence[Path]) -> int | None:
         """The layer that was asked for, or the deepest whose input the shards hold."""
+        if self.begins:
+            return compact_config(self.begins).state_layer
         if self.options.last_state_only:
             return None
         if self.options.state_layer is not None:
             return self.options.state_layer
         judged = shard_files(held_out_folder(self.source.name))
         return max(stored_taps(files) & stored_taps(judged), default=None)
+
+    def _asked_earlier(self) -> list[list[int]]:
+        """The prompts before the first one here, where a training with those is gone on from."""
+        if not self.begins:
+            return []
+        first = min(text.index for text in self.texts)
+        return [self.tokens.encode(prompt(index).text) for index in range(first)]
 
     def _texts(self, folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
         if self.state_layer is None:
@@ -179,9 +214,10 @@ class Training:
         options = self.options
         steps = max(1, round(options.passes * len(self.rows) / options.batch))
         stage_2 = round(steps * 2 / 7)
+        shape = compact_config(self.begins) if self.begins else None
         return Plan(
-            heads=options.heads,
-            words=options.words,
+            heads=shape.n_predict if shape else options.heads,
+            words=shape.words if shape else options.words,
             stage_1=steps - stage_2,
             stage_2=stage_2,
             batch=options.batch,
@@ -191,17 +227,15 @@ class Training:
             seed=options.seed,
             shards=shards,
             state_layer=self.state_layer,
+            begun_from=self.begun_from,
         )
 
-    def run(self) -> Scores | None:
-        """Trains, or goes on; ``None`` where it was interrupted."""
+    def run(self) -> dict[str, Any] | None:
+        """Trains, or goes on; returns the card, or ``None`` where it was interrupted."""
         head = self.model.get_output_embeddings().weight
         looked = check_alignment(self.rows, head) + check_alignment(self.judged, head)
         print(f"{len(self.rows)} positions; {looked} of them checked against the output layer")
-        always = self.tokens.end_tokens
-        listed = self.rows.frequent_tokens(self.plan.words, always)
-        embedding = self.model.get_input_embeddings().weight.detach()
-        speculator = fresh_speculator(embedding, self.plan, listed, self.source.name)
+        speculator = self._first_speculator()
         few = Rows(self.judged_texts[:CURVE_TEXTS])
         course = Course(speculator, (self._stage_1(), self.rows), few, self.plan, self.folder)
         if (self.folder / STATE_FILE).is_file() and not self.options.fresh:
@@ -211,52 +245,38 @@ class Training:
         course.run()
         return self._finish(course) if course.done else None
 
+    def _first_speculator(self) -> Speculator:
+        embedding = self.model.get_input_embeddings().weight.detach()
+        if self.begins:
+            return load_compact(self.begins, embedding)
+        listed = self.rows.frequent_tokens(self.plan.words, self.tokens.end_tokens)
+        return fresh_speculator(embedding, self.plan, listed, self.source.name)
+
     def _stage_1(self) -> Rows:
         if not self.options.text:
             return self.rows
         lm = CausalLM(self.model, PIECE + 8, state_layer=self.state_layer)
         return Rows(read_text(Path(self.options.text), lm, self.tokens, self.options.text_tokens))
 
-    def _finish(self, course: Course) -> Scores:
-        scores = score(course.speculator, self.judged)
-        save_compact(course.speculator, self.folder, self._card(course, scores))
+    def _finish(self, course: Course) -> dict[str, Any]:
+        card = self._card(course)
+        save_compact(course.speculator, self.folder, card)
         if self.options.export:
             export_full(course.speculator, self.options.export)
         print(f"written to {self.folder}")
-        return scores
+        return card
 
-    def _found(
-        self,
-        what: str,
-        speculator: Speculator,
-        texts: list[Text],
-        scores: Scores,
-        ngrams: NgramTable,
-    ) -> dict[str, Any]:
-        """What the card says of one set of greedy answers, the n-gram table's beside it; printed."""
-        table = ngram_scores(ngrams, texts, self.plan.heads)
-        lookup = chain_with_lookup(speculator, texts, self.plan.heads)
-        print(
-            f"{what}: heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: chain "
-            f"{scores.chain:.2f}, with prompt lookup {lookup:.2f}, {scores.candidates} candidates "
-            f"{scores.tree:.2f}; an n-gram table of the same text: right {table.right:.3f}, chain "
-            f"{table.chain:.2f}"
-        )
-        found = {"texts": len(texts), "decoding": "greedy"} | msgspec.to_builtins(scores)
-        return found | {"chain_with_lookup": lookup, "ngram_table": msgspec.to_builtins(table)}
-
-    def _card(self, course: Course, scores: Scores) -> dict[str, Any]:
-        ngrams, speculator = NgramTable(self.texts), course.speculator
-        held_out = self._found(
-            "hand-written prompts", speculator, self.judged_texts, scores, ngrams
-        )
-        aside: dict[str, Any] = {}
-        if self.set_aside:
-            of_aside = score(speculator, Rows(self.set_aside))
-            what = "prompts like those of training"
-            aside = self._found(what, speculator, self.set_aside, of_aside, ngrams)
+    def _card(self, course: Course) -> dict[str, Any]:
+        sets = {"held_out": self.judged_texts, "set_aside": self.set_aside}
+        found = judged(course.speculator, sets) | {"begun_from": None}
+        if self.begins:
+            print("what it was begun from:")
+            found["begun_from"] = told_of(card_of(self.begins))
+            found["begun_from"] |= judged(self._first_speculator(), sets)
+        put_tables(found, NgramTable(self.texts), sets, self.plan.heads)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])
+        lm = CausalLM(self.model, LONGEST, state_layer=self.state_layer)
         return {
             "target": self.source.name,
             "trained": datetime.now(UTC).date().isoformat(),
@@ -265,24 +285,10 @@ class Training:
             "texts": len(self.texts),
             "stage_1_text": "a file of the user's" if self.options.text else "the target's samples",
             "plan": plan,
-            "held_out": held_out,
-            "set_aside": aside,
+            **found,
             "curve": msgspec.to_builtins(course.curve),
-            "known_answer": self._known_answer(course.speculator),
+            "known_answer": best_known(course.speculator, lm, self.judged_texts),
         }
-
-    def _known_answer(self, speculator: Speculator) -> dict[str, Any]:
-        """Of some held-out answers the one that the heads are right about most often."""
-        lm = CausalLM(self.model, 512, state_layer=self.state_layer)
-        asked = [
-            (text.prompt.tolist(), text.tokens[:KNOWN].tolist()) for text in self.judged_texts[:8]
-        ]
-        answers = [
-            known_answer(speculator, lm, prompt, answer)
-            for prompt, answer in asked
-            if self.plan.heads < len(answer) and len(prompt) + len(answer) <= 512
-        ]
-        return max(answers, key=lambda answer: sum(answer["right"]), default={})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -311,6 +317,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     states.add_argument(
         "--last-state-only", action="store_true", help="no layer's: the last state, as in the paper"
+    )
+    parser.add_argument(
+        "--from",
+        dest="begins",
+        help="folder of a finished speculator to go on from; it gives the shape",
     )
     parser.add_argument("--export", help="write the published layout to this folder too")
     parser.add_argument("--fresh", action="store_true", help="begin anew")

@@ -44,6 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         seed: of the first weights and the order of positions.
         shards: names of the files learnt from.
         state_layer: of the target, whose input is read beside the last state; ``None`` for none.
+        begun_from: digest of the weights that the first step begins with; ``None`` for fresh ones.
     """
 
     heads: int = 4
@@ -59,6 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     shards: tuple[str, ...] = ()
     state_layer: int | None = None
+    begun_from: str | None = None
 
     @property
     def steps(self) -> int:
