@@ -34,6 +34,8 @@ WAYS = [
     {"policy": "adaptive"},
     {"prompt_lookup": True},
     {"prompt_lookup": True, "policy": "adaptive"},
+    {"prompt_lookup": True, "candidates": 3},
+    {"prompt_lookup": True, "candidates": 3, "policy": "adaptive"},
 ]
 
 
@@ -156,11 +158,14 @@ def test_what_cannot_be_asked_for(tiny: Session, tmp_path: Path) -> None:
         Session(draft="twin", target=target, speculator=tmp_path)
 
 
-def test_where_the_text_repeats_itself_what_followed_there_is_proposed(tiny: Session) -> None:
-    how = {"prompt_lookup": True, "max_new_tokens": 60, "lookahead": 3}
+@pytest.mark.parametrize(("candidates", "drafted"), [(1, "chain"), (3, "tree(3)")])
+def test_where_the_text_repeats_itself_what_followed_there_is_proposed(
+    tiny: Session, candidates: int, drafted: str
+) -> None:
+    how = {"prompt_lookup": True, "max_new_tokens": 60, "lookahead": 3, "candidates": candidates}
     run = finished(tiny.decode("w9 w4 w5 w6 w7 w4 w5", "speculator", **how))
     run.trace.check()
-    assert run.header.policy == "chain, prompt lookup"
+    assert run.header.policy == f"{drafted}, prompt lookup"
     proposed = {proposal.key: proposal for proposal in run.trace.of(ev.Proposed)}
     drafters = set()
     for verdict in run.trace.of(ev.Verified):
@@ -169,7 +174,7 @@ def test_where_the_text_repeats_itself_what_followed_there_is_proposed(tiny: Ses
             ev.proposal_key(verdict.branch, verdict.position + i) for i in range(verdict.proposals)
         ]
         window = [proposed[key] for key in keys]
-        copied = look_up(before, 3)
+        copied = look_up(before, tiny.rows - 1)
         drafters |= {p.drafter for p in window}
         if copied:
             assert tuple(p.token for p in window) == copied[: len(window)]
@@ -182,12 +187,10 @@ def test_where_the_text_repeats_itself_what_followed_there_is_proposed(tiny: Ses
     assert sum(record.judged for record in measure(run.trace).heads.values()) <= len(asked)
 
 
-@pytest.mark.parametrize(
-    ("method", "more"), [("amusd", {}), ("amusd+speculator", {}), ("speculator", {"candidates": 2})]
-)
-def test_prompt_lookup_is_for_chains_of_heads(tiny: Session, method: str, more: dict) -> None:
+@pytest.mark.parametrize("method", ["amusd", "amusd+speculator", "synchronous"])
+def test_prompt_lookup_stands_in_for_heads_alone(tiny: Session, method: str) -> None:
     with pytest.raises(SettingError, match="prompt_lookup stands in for the heads"):
-        tiny.decode("w1", method, prompt_lookup=True, **more)
+        tiny.decode("w1", method, prompt_lookup=True)
 
 
 def test_a_session_without_a_speculator_says_so(tiny: Session) -> None:

@@ -38,7 +38,6 @@ from amusd_viz.training.speculator_course import Course, Plan
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement, with_layer_state
 from amusd_viz.training.speculator_scores import (
-    chain_with_lookup,
     head_accuracy,
     ngram_scores,
     score,
@@ -331,7 +330,7 @@ def test_scores_are_those_of_the_replayed_text(
     texts = [with_layer_state(text, norm) for text in texts]
     speculator = load_compact(trained, model.get_input_embeddings().weight)
     rows = Rows(texts)
-    found = score(speculator, rows)
+    found = score(speculator, texts)
     assert found.heads == pytest.approx(head_accuracy(speculator, rows, 4), abs=1e-4)
     assert 1 < found.chain <= found.tree <= 5
     # A table of the very texts it is asked about is nearly always right.
@@ -342,11 +341,12 @@ def test_a_chain_with_prompt_lookup_is_right_where_a_text_goes_in_circles() -> N
     speculator = speculator_of(None).requires_grad_(False)
     circle, straight = text(*[5, 6, 7] * 6), text(*range(3, 20))
     for told in (circle, straight):
-        assert score(speculator, Rows([told])).chain == 1.0
-    assert chain_with_lookup(speculator, [straight], 2) == 1.0
-    # Four steps until two tokens come again; then 13 tokens, three a step and one left over.
-    assert chain_with_lookup(speculator, [circle], 2) == round(17 / 9, 3)
-    assert chain_with_lookup(speculator, [circle, straight], 2) == round(33 / 25, 3)
+        assert score(speculator, [told]).chain == 1.0
+    assert score(speculator, [straight]).chain_with_lookup == 1.0
+    # Four steps until two tokens come again; then 13 tokens: 3, 6 (five agree) and the last 4.
+    found = score(speculator, [circle])
+    assert found.chain_with_lookup == found.tree_with_lookup == round(17 / 7, 3)
+    assert score(speculator, [circle, straight]).chain_with_lookup == round(33 / 23, 3)
 
 
 def test_exported_in_the_published_layout(

@@ -36,6 +36,8 @@ class Way:
         method: of the engine; empty where it is not the engine that decodes.
         settings: of the run.
         tuned: its lookahead is chosen on other prompts first.
+        heads: it needs a target with a speculator.
+        asked_for: it is measured only where it is named.
     """
 
     name: str
@@ -43,9 +45,15 @@ class Way:
     method: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     tuned: bool = False
+    heads: bool = False
+    asked_for: bool = False
 
     def with_lookahead(self, lookahead: int) -> Way:
         return replace(self, settings=self.settings | {"lookahead": lookahead})
+
+
+def _variant(name: str, settings: dict[str, Any]) -> Way:
+    return Way(name, Place.PAIR, "speculator", settings, heads=True, asked_for=True)
 
 
 REFERENCE = Way("autoregressive-same-key", Place.PAIR, "autoregressive")
@@ -60,16 +68,15 @@ WAYS = {
         Way("synchronous", Place.PAIR, "synchronous", {"lookahead": 1}, tuned=True),
         Way("synchronous-all", Place.TURNS_ALL, "synchronous", {"lookahead": 1}, tuned=True),
         Way("assisted", Place.TRANSFORMERS),
-        Way("speculator", Place.PAIR, "speculator"),
-        Way("speculator-lookup", Place.PAIR, "speculator", {"prompt_lookup": True}),
-        Way("speculator-tree", Place.PAIR, "speculator", {"candidates": 5}),
+        Way("speculator", Place.PAIR, "speculator", heads=True),
+        _variant("speculator-lookup", {"prompt_lookup": True}),
+        _variant("speculator-tree", {"candidates": 5}),
+        _variant("speculator-tree-lookup", {"candidates": 5, "prompt_lookup": True}),
         Way("amusd", Place.PAIR, "amusd"),
-        Way("amusd+speculator", Place.PAIR, "amusd+speculator"),
+        Way("amusd+speculator", Place.PAIR, "amusd+speculator", heads=True),
     )
 }
-OF_SPECULATORS = ("speculator", "speculator-lookup", "speculator-tree", "amusd+speculator")
-"""Ways that need a target with a speculator."""
-DEFAULT = tuple(name for name in WAYS if name not in ("speculator-lookup", "speculator-tree"))
+DEFAULT = tuple(name for name, way in WAYS.items() if not way.asked_for)
 
 ON_ALL_CORES = {Place.ALONE_ALL, Place.TURNS_ALL}
 """Places that only make sense where devices are cores of one processor."""
@@ -98,7 +105,7 @@ def _way(name: str, policy: str) -> Way:
     way = WAYS.get(plain)
     if way and way.method.startswith("amusd") and (own_policy or ":" not in name):
         return replace(way, name=name, settings=way.settings | {"policy": own_policy or policy})
-    if way and plain in OF_SPECULATORS and own_policy:
+    if way and way.heads and own_policy:
         return replace(way, name=name, settings=way.settings | {"policy": own_policy})
     if name in WAYS:
         return WAYS[name]

@@ -51,7 +51,7 @@ class RunSettings:
         candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
             all that steps in beside a draft.
         prompt_lookup: a speculator's heads are not asked where the text repeats itself; what followed
-            there before is proposed instead (a chain without a draft model only).
+            there before is proposed instead, as far as a pass can judge (without a draft model only).
         run_ahead: how far past the last committed token the draft may go (both AMUSDs).
         unsure_below: proposals of lower probability carry the ``unsure`` flag; with
             ``"confidence(p)"`` it is p unless given.
@@ -100,10 +100,10 @@ class RunSettings:
                 f"candidates is {self.candidates}, but beside a draft a speculator proposes a single "
                 "chain; leave it at 1, or use the method 'speculator'"
             )
-        if self.prompt_lookup and not (self.drafts_alone and self.candidates == 1):
+        if self.prompt_lookup and not self.drafts_alone:
             raise SettingError(
-                "prompt_lookup stands in for the heads of a speculator's chain; use it with the method "
-                f"'speculator' and 1 candidate, not with {self.method!r} and {self.candidates}"
+                "prompt_lookup stands in for the heads of a speculator where no draft model runs; use "
+                f"it with the method 'speculator', not with {self.method!r}"
             )
         if isinstance(policy, Confidence) and not self.unsure_below and self.runs_free:
             object.__setattr__(self, "unsure_below", policy.probability)

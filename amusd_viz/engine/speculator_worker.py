@@ -18,7 +18,7 @@ from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
-from amusd_viz.protocol import DraftSide, Tree, Verdict, Window, look_up
+from amusd_viz.protocol import DraftSide, TakeTurns, Tree, Verdict, Window, look_up
 from amusd_viz.protocol.adaptive_chain import AdaptiveChain
 from amusd_viz.protocol.payoff import Payoff
 
@@ -43,25 +43,29 @@ class SpeculatorRun(TargetRun):
         super().__init__(lm, order, birth, recorder, learnt)
         settings = order.settings
         self.heads = Heads(speculator, order, self.chooser, recorder)
+        assert lm.rows is not None
+        self.most = lm.rows - 1
+        """Proposals that a pass can judge."""
         self.draft = DraftSide(
             run=order.run,
             max_new_tokens=settings.max_new_tokens,
             end_tokens=order.end_tokens,
-            run_ahead=settings.run_ahead_policy(),
+            run_ahead=TakeTurns(self.most),
         )
         self.length: AdaptiveChain | None = None
-        """Says how long the next chain of the heads is; ``None`` for as long as may be."""
+        """Says how long the next chain of the heads is; ``None`` where that is fixed."""
         self.copied_length: AdaptiveChain | None = None
-        """Says how much of what the text repeats is proposed; ``None`` for as much as may be."""
+        """Says how much of what the text repeats is proposed; ``None`` for all of it."""
         self.payoff: Payoff | None = None
         """Says when a tree is left out; ``None`` never leaves it out."""
         if settings.policy == "adaptive":
             shape = self.heads.shape
+            if settings.prompt_lookup:
+                copies = AdaptiveChain(self.most)
+                self.copied_length = self.learnt.setdefault("lookup", copies)
             if settings.candidates == 1:
                 chain = AdaptiveChain(shape.heads)
                 self.length = self.learnt.setdefault(f"chain {shape.heads}", chain)
-                copies = AdaptiveChain(shape.heads)
-                self.copied_length = self.learnt.setdefault(f"lookup {shape.heads}", copies)
             else:
                 self.payoff = self.learnt.setdefault(f"tree {shape}", Payoff())
 
@@ -76,7 +80,8 @@ class SpeculatorRun(TargetRun):
         begun = self.recorder.now()
         copied = self._look_up()
         length = self.copied_length if copied else self.length
-        depth = self._depth(length)
+        payoff = None if copied else self.payoff
+        depth = self._depth(length, payoff, len(copied) or self.heads.shape.heads)
         tree = self._draft(depth, copied) if depth else Tree((), ())
         start = self.recorder.now()
         self._delay()
@@ -93,21 +98,21 @@ class SpeculatorRun(TargetRun):
                 drafting=start - begun,
                 verifying=end - start,
             )
-        if self.payoff:
-            self.payoff.passed(tokens=len(verdict.tokens), ns=end - begun, proposals=len(tree))
+        if payoff:
+            payoff.passed(tokens=len(verdict.tokens), ns=end - begun, proposals=len(tree))
 
     def _look_up(self) -> tuple[int, ...]:
         """What followed where the text stood like this before; nothing where it did not."""
         if not self.order.settings.prompt_lookup:
             return ()
-        return look_up([*self.order.prompt_ids, *self.side.committed], self.heads.shape.heads)
+        return look_up([*self.order.prompt_ids, *self.side.committed], self.most)
 
-    def _depth(self, length: AdaptiveChain | None) -> int:
-        """How many proposals in a row are to be drafted now; 0 for a plain step."""
-        if self.payoff and not self.payoff.worth_drafting():
+    def _depth(self, length: AdaptiveChain | None, payoff: Payoff | None, most: int) -> int:
+        """How many proposals in a row are to be drafted now, of at most so many; 0: a plain step."""
+        if payoff and not payoff.worth_drafting():
             return 0
-        wanted = length.length() if length else self.heads.shape.heads
-        return min(wanted, self.side.room)
+        wanted = length.length() if length else most
+        return min(wanted, most, self.side.room)
 
     def _logits(self, window: Window) -> torch.Tensor:
         prefix = [*self.order.prompt_ids, *self.side.committed]
@@ -128,15 +133,13 @@ class SpeculatorRun(TargetRun):
         """Drafts what fits, ``depth`` in a row, tells the draft's side and records every proposal."""
         start = self.recorder.now()
         committed, branch = self.side.committed, self.draft.branch
-        assert self.lm.rows is not None
-        nodes = self.lm.rows - 1
         if copied:
-            tree = Tree.chain(copied).limited(nodes, depth, self.order.end_tokens)
+            tree = Tree.chain(copied).limited(self.most, depth, self.order.end_tokens)
             made = [self.draft.propose(token) for token in tree.tokens]
             end = self.recorder.now()
             self.recorder.extend(stamp.looked_up(start, end, made))
             return tree
-        drafted = self.heads.propose(committed, nodes=nodes, depth=depth)
+        drafted = self.heads.propose(committed, nodes=self.most, depth=depth)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
         self.recorder.extend(proposals(drafted, start, branch, len(committed)))

@@ -16,18 +16,19 @@ MOST = 16
 """No more are compared."""
 
 
-def look_up(tokens: Sequence[int], count: int) -> tuple[int, ...]:
-    """The ``count`` tokens that followed the longest earlier occurrence of the last tokens.
+def look_up(tokens: Sequence[int], most: int) -> tuple[int, ...]:
+    """The tokens that followed the longest earlier occurrence of the last tokens.
 
     Of equally long ones the latest. What is copied may run into the end of the text: it then goes on
     from its own beginning, as a text in a circle does.
 
     Args:
         tokens: prompt and output so far.
-        count: how many are wanted.
+        most: how many may be proposed.
 
     Returns:
-        So many tokens; none where fewer than :data:`LEAST` agree.
+        As many tokens as agree, and at most ``most``: the longer the past is the same, the longer the
+        future is. None where fewer than :data:`LEAST` agree.
     """
     seen = list(tokens)
     last = len(seen) - 1
@@ -44,6 +45,6 @@ def look_up(tokens: Sequence[int], count: int) -> tuple[int, ...]:
             break
     if longest < LEAST:
         return ()
-    for place in range(follows, follows + count):
+    for place in range(follows, follows + min(longest, most)):
         seen.append(seen[place])
     return tuple(seen[last + 1 :])

@@ -12,8 +12,7 @@ from amusd_viz.models.speculator import Speculator
 from amusd_viz.models.speculator_check import known_answer
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text
-from amusd_viz.training.speculator_rows import Rows
-from amusd_viz.training.speculator_scores import chain_with_lookup, ngram_scores, score
+from amusd_viz.training.speculator_scores import ngram_scores, score
 
 SETS = {"held_out": "hand-written prompts", "set_aside": "prompts like those of training"}
 """The two sets of greedy answers, by their names in a card."""
@@ -25,20 +24,17 @@ LONGEST = 512
 
 def judged(speculator: Speculator, sets: Mapping[str, Sequence[Text]]) -> dict[str, Any]:
     """What a card says of each of the :data:`SETS`; printed too. Empty where there is no text."""
-    heads = speculator.config.n_predict
     found: dict[str, Any] = {name: {} for name in SETS}
     for name, texts in sets.items():
         if not texts:
             continue
-        scores = score(speculator, Rows(texts))
-        lookup = chain_with_lookup(speculator, texts, heads)
+        scores = score(speculator, texts)
         print(
             f"{SETS[name]}: heads right {' '.join(f'{a:.3f}' for a in scores.heads)}; tokens a step: "
-            f"chain {scores.chain:.2f}, with prompt lookup {lookup:.2f}, {scores.candidates} "
-            f"candidates {scores.tree:.2f}"
+            f"chain {scores.chain:.2f} (with prompt lookup {scores.chain_with_lookup:.2f}), "
+            f"{scores.candidates} candidates {scores.tree:.2f} ({scores.tree_with_lookup:.2f})"
         )
         found[name] = {"texts": len(texts), "decoding": "greedy"} | msgspec.to_builtins(scores)
-        found[name]["chain_with_lookup"] = lookup
     return found
 
 

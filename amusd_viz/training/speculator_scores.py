@@ -19,6 +19,9 @@ from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text
 from amusd_viz.training.speculator_rows import NOTHING, Rows
 
+COPIED = 7
+"""Most tokens that prompt lookup proposes: those that a pass of the engine's usual eight rows judges."""
+
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """Of one speculator on some held-out texts.
@@ -28,7 +31,9 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         positions: how many the first head was asked for.
         chain: tokens a step with the heads' best tokens in a row (accepted ones and the target's).
         tree: tokens a step with a tree of ``candidates``.
-        steps: number of steps the last two are means of.
+        steps: number of steps of the chain.
+        chain_with_lookup, tree_with_lookup: tokens a step where what the text repeats is proposed in
+            place of the heads' tokens.
     """
 
     heads: tuple[float, ...]
@@ -37,16 +42,20 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     tree: float
     candidates: int
     steps: int
+    chain_with_lookup: float
+    tree_with_lookup: float
 
 
-def score(speculator: Speculator, rows: Rows, *, candidates: int = 5, heads: int = 0) -> Scores:
-    """Scores a speculator on held-out rows; ``heads`` beyond ``n_predict`` only where it is tied."""
-    heads = heads or speculator.config.n_predict
-    offered = speculator.config.top_k_tokens_per_head
-    top_k = (*offered, *offered[-1:] * heads)[:heads]
-    chain, steps = tokens_per_step(rows, _drafts(speculator, rows, Shape.chain(heads)))
-    shape = Shape(heads, top_k, candidates, 2 * candidates)
-    tree, _ = tokens_per_step(rows, _drafts(speculator, rows, shape))
+def score(speculator: Speculator, texts: Sequence[Text]) -> Scores:
+    """Scores a speculator on held-out texts."""
+    rows, seen_at = Rows(texts), _seen_at(texts)
+    config, heads = speculator.config, speculator.config.n_predict
+    candidates = config.n_candidates
+    shape = Shape(heads, config.top_k_tokens_per_head, candidates, 2 * candidates)
+    chains, trees = (_drafts(speculator, rows, s) for s in (Shape.chain(heads), shape))
+    chain, steps = tokens_per_step(rows, chains)
+    tree, _ = tokens_per_step(rows, trees)
+    with_lookup = [tokens_per_step(rows, _or_copied(d, seen_at))[0] for d in (chains, trees)]
     accuracy = head_accuracy(speculator, rows, heads)
     return Scores(
         heads=tuple(round(a, 4) for a in accuracy),
@@ -55,6 +64,8 @@ def score(speculator: Speculator, rows: Rows, *, candidates: int = 5, heads: int
         tree=round(tree, 3),
         candidates=candidates,
         steps=steps,
+        chain_with_lookup=round(with_lookup[0], 3),
+        tree_with_lookup=round(with_lookup[1], 3),
     )
 
 
@@ -122,16 +133,16 @@ def ngram_scores(table: NgramTable, texts: Sequence[Text], heads: int) -> NgramS
     return NgramScores(right=round(right / max(asked, 1), 4), chain=round(chain, 3))
 
 
-def chain_with_lookup(speculator: Speculator, texts: Sequence[Text], heads: int) -> float:
-    """Tokens a step of a chain where what the text repeats is proposed in place of the heads'."""
-    rows, seen_at = Rows(texts), _seen_at(texts)
-    asked = _drafts(speculator, rows, Shape.chain(heads))
+def _or_copied(
+    asked: Callable[[int], Tree], seen_at: Callable[[int], list[int]]
+) -> Callable[[int], Tree]:
+    """What ``asked`` drafts, but where the text repeats itself, what followed there."""
 
     def drafts(at: int) -> Tree:
-        copied = look_up(seen_at(at), heads)
+        copied = look_up(seen_at(at), COPIED)
         return Tree.chain(copied) if copied else asked(at)
 
-    return round(tokens_per_step(rows, drafts)[0], 3)
+    return drafts
 
 
 def _seen_at(texts: Sequence[Text]) -> Callable[[int], list[int]]:
