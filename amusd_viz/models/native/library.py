@@ -16,7 +16,7 @@ from amusd_viz.paths import cache, cached
 
 _FOLDER = Path(__file__).parent
 SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c", "halves.c"))
-HEADER = _FOLDER / "eight.h"
+HEADERS = tuple(_FOLDER / name for name in ("eight.h", "sixteen.h"))
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 
 _pointer, _int = ctypes.c_void_p, ctypes.c_int32
@@ -183,7 +183,7 @@ def _processor_flags() -> frozenset[str]:
 
 def _fingerprint() -> str:
     """Changes with the source, the flags and the processor."""
-    texts = [file.read_bytes() for file in (*SOURCES, HEADER)]
+    texts = [file.read_bytes() for file in (*SOURCES, *HEADERS)]
     facts = (*texts, *FLAGS, platform.machine(), *sorted(_processor_flags()))
     digest = hashlib.sha256()
     for fact in facts:

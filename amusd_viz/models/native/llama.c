@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eight.h"
+#include "sixteen.h"
 
 #define PANEL 16 /* outputs whose float weights lie side by side */
 #define GROUP 32 /* columns that share a scale */
@@ -25,7 +25,7 @@
 #define BLOCK 32 /* slots whose keys lie together */
 #define SHARED 3 /* queries that share one reading of keys and values */
 #define REFINED 64 /* words whose scores are made again with more bits */
-#define TILE 4   /* rows that share one reading of the weights */
+#define TILE 4   /* rows that share one reading of low-bit weights */
 #define SPREAD 4 /* rows whose spread numbers fit the first caches */
 
 enum kind { F32, BF16, Q8, Q4 };
@@ -59,12 +59,14 @@ typedef struct {
     const float *cosines, *sines; /* (positions, head_size) */
 } model;
 
-/* The input of a matrix as integers: value = (128 high + low) * scale of its group. */
+/* The input of a matrix as its kernel reads it. Of 8- and 4-bit weights: integers, where value =
+ * (128 high + low) * scale of its group. */
 typedef struct {
     int8_t *numbers;     /* (rows, groups, 2, 32): high parts, low parts; spread: (rows, groups, 2, 8,
                             32), each four of them eight times */
     int spread;          /* of few rows: the products need no operations to spread them then */
     float *scale, *sums; /* (rows, groups) */
+    float *tiles;        /* of float weights: (in, rows) of one tile after the other */
 } quantised;
 
 /* Four numbers of a group, from number `at`, for each of eight outputs. */
@@ -77,91 +79,80 @@ ALWAYS __m256i four_bytes(int spread, const int8_t *group, int at) {
 
 /* ---- matrix products ------------------------------------------------------------------------ */
 
-/* Two bf16 share a word; each is the upper half of a float. */
-ALWAYS void load_pairs(const uint16_t *from, __m256 *upper, __m256 *lower) {
-    const __m256i both = _mm256_loadu_si256((const __m256i *)from);
-    *upper = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(0xFFFF0000)));
-    *lower = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
-}
-
 /* The weights of a panel's sixteen outputs for one column. */
-ALWAYS void load_column(enum kind kind, const void *weights, size_t at, __m256 *w0, __m256 *w1) {
-    if (kind == F32) {
-        *w0 = _mm256_loadu_ps((const float *)weights + at);
-        *w1 = _mm256_loadu_ps((const float *)weights + at + 8);
-    } else {
-        load_pairs((const uint16_t *)weights + at, w0, w1);
-    }
+ALWAYS sixteen column16(enum kind kind, const void *weights, size_t at) {
+    if (kind == F32) return floats16((const float *)weights + at);
+    return halves16((const uint16_t *)weights + at);
 }
 
 /* How many bytes ahead memory is asked for; 0: the processor does best by itself. As measured: one
- * with AVX2 alone (Zen 1) stops at the end of a page, and a whole tile ahead is best; one with AVX512
- * (Zen 4) goes on by itself where a tile does little but read, and else a page ahead is best. */
-ALWAYS size_t ahead(int rows, size_t tile) {
-#ifdef __AVX512VL__
-    (void)tile;
-    return rows > 2 ? 4096 : 0;
-#else
-    (void)rows;
-    return tile;
-#endif
+ * with AVX2 alone (Zen 1) stops at the end of a page, and there a whole tile ahead is best. One with
+ * AVX512 (Zen 4) goes on by itself while a tile does little but read, and else a page ahead is best. */
+ALWAYS size_t ahead(enum kind kind, int rows, size_t tile) {
+    if (TALLEST == 6) return tile;
+    return rows > (kind == F32 ? 6 : 3) ? 4096 : 0;
 }
 
-/* `rows` x (`panels` x 16) outputs; both are constants where this is inlined. */
+/* `rows` x (`panels` x 16) outputs; both are constants where this is inlined.
+ *
+ * x  (in, rows): what one column of the weights meets lies side by side, and all of x is one stream */
 ALWAYS void float_tile(enum kind kind, int rows, int panels, const matrix *m, int panel,
                        const float *x, float *y) {
-    __m256 sum[8][2];
+    sixteen sum[TALLEST];
     const size_t in = m->in, size = in * PANEL, first = panel * size, bytes = kind == F32 ? 4 : 2;
-    const size_t further = ahead(rows, panels * size * bytes);
-    for (int i = 0; i < rows * panels; i++) sum[i][0] = sum[i][1] = _mm256_setzero_ps();
+    const size_t further = ahead(kind, rows, panels * size * bytes);
+    for (int i = 0; i < rows * panels; i++) sum[i] = zero16();
     for (size_t k = 0; k < in; k++)
         for (int p = 0; p < panels; p++) {
             const size_t at = first + p * size + k * PANEL;
             if (further)
                 _mm_prefetch((const char *)m->weights + at * bytes + further, _MM_HINT_T0);
-            __m256 w0, w1;
-            load_column(kind, m->weights, at, &w0, &w1);
-            for (int r = 0; r < rows; r++) {
-                const __m256 value = _mm256_broadcast_ss(x + r * in + k);
-                sum[r * panels + p][0] = _mm256_fmadd_ps(w0, value, sum[r * panels + p][0]);
-                sum[r * panels + p][1] = _mm256_fmadd_ps(w1, value, sum[r * panels + p][1]);
-            }
+            const sixteen w = column16(kind, m->weights, at);
+            for (int r = 0; r < rows; r++)
+                sum[r * panels + p] = add_product16(w, x[k * rows + r], sum[r * panels + p]);
         }
     for (int r = 0; r < rows; r++)
-        for (int p = 0; p < panels; p++)
-            for (int half = 0; half < 2; half++) {
-                const int at = (panel + p) * PANEL + 8 * half;
-                __m256 v = sum[r * panels + p][half];
-                if (m->bias) v = _mm256_add_ps(v, _mm256_loadu_ps(m->bias + at));
-                _mm256_storeu_ps(y + (size_t)r * m->out + at, v);
-            }
+        for (int p = 0; p < panels; p++) {
+            const int at = (panel + p) * PANEL;
+            sixteen v = sum[r * panels + p];
+            if (m->bias) v = add16(v, floats16(m->bias + at));
+            store16(y + (size_t)r * m->out + at, v);
+        }
+}
+
+/* How many of the `left` rows the next tile has; a small rest would cost a reading of its own. */
+static int height(int left) {
+    if (left <= TALLEST) return left;
+    return left < 2 * TALLEST ? (left + 1) / 2 : TALLEST;
+}
+
+/* Lays x (rows, in) out as tiles read it. */
+static void side_by_side(const float *x, int rows, int in, float *to) {
+    for (int r = 0, tall; r < rows; r += tall) {
+        tall = height(rows - r);
+        for (int i = 0; i < tall; i++)
+            for (int k = 0; k < in; k++)
+                to[(size_t)r * in + k * tall + i] = x[(size_t)(r + i) * in + k];
+    }
 }
 
 ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, const float *x,
                        float *y) {
-    for (int r = 0; r < rows;) {
+    for (int r = 0, tall; r < rows; r += tall) {
         const float *from = x + (size_t)r * m->in;
         float *to = y + (size_t)r * m->out;
-        /* Heights are constants for the compiler. Up to six rows fit 16 registers. */
-        switch (rows - r) {
-        case 1: float_tile(kind, 1, 1, m, panel, from, to); r += 1; break;
-        case 2: float_tile(kind, 2, 1, m, panel, from, to); r += 2; break;
-        case 3: float_tile(kind, 3, 1, m, panel, from, to); r += 3; break;
-        case 5: float_tile(kind, 5, 1, m, panel, from, to); r += 5; break;
-        case 6: float_tile(kind, 6, 1, m, panel, from, to); r += 6; break;
-#ifdef __AVX512VL__ /* 32 registers */
-        case 7: float_tile(kind, 7, 1, m, panel, from, to); r += 7; break;
-        case 8: float_tile(kind, 8, 1, m, panel, from, to); r += 8; break;
+        tall = height(rows - r);
+        switch (tall) { /* constants for the compiler */
+        case 1: float_tile(kind, 1, 1, m, panel, from, to); break;
+        case 2: float_tile(kind, 2, 1, m, panel, from, to); break;
+        case 3: float_tile(kind, 3, 1, m, panel, from, to); break;
+        case 4: float_tile(kind, 4, 1, m, panel, from, to); break;
+        case 5: float_tile(kind, 5, 1, m, panel, from, to); break;
+        case 6: float_tile(kind, 6, 1, m, panel, from, to); break;
+#if TALLEST > 6
+        case 7: float_tile(kind, 7, 1, m, panel, from, to); break;
+        case 8: float_tile(kind, 8, 1, m, panel, from, to); break;
 #endif
-        default:
-            /* Six share the weights best, but two fours beat a six and a two. */
-            if (rows - r < 10) {
-                float_tile(kind, TILE, 1, m, panel, from, to);
-                r += TILE;
-            } else {
-                float_tile(kind, 6, 1, m, panel, from, to);
-                r += 6;
-            }
         }
     }
 }
@@ -169,7 +160,7 @@ ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, con
 ALWAYS void float_panels(enum kind kind, const matrix *m, int first, int last, int rows,
                          const float *x, float *y) {
     int i = first;
-#ifndef __AVX512VL__
+#if TALLEST == 6 /* elsewhere a second stream of weights only costs */
     if (rows == 1)
         for (; i + 2 <= last; i += 2) float_tile(kind, 1, 2, m, i, x, y);
     if (rows == 2)
@@ -338,7 +329,12 @@ static void some_outputs(const matrix *m, int first, int last, int rows, const f
 static void multiply(const matrix *m, int rows, const float *x, float *y, quantised *q,
                      int threads) {
     const int all = m->out / (m->kind >= Q8 ? 8 : PANEL);
-    if (m->kind >= Q8) quantise(x, rows, m->in, q);
+    if (m->kind >= Q8) {
+        quantise(x, rows, m->in, q);
+    } else if (rows > 1) {
+        side_by_side(x, rows, m->in, q->tiles);
+        x = q->tiles;
+    }
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++)
         some_outputs(m, all * t / threads, all * (t + 1) / threads, rows, x, q, y);
@@ -584,11 +580,12 @@ int forward(const model *m, int rows, float *x, const int32_t *positions, const 
     float *attended = floats((size_t)rows * queries), *added = floats((size_t)rows * hidden);
     float *gate_up = floats((size_t)rows * 2 * m->inner), *inner = floats((size_t)rows * m->inner);
     float *weights = floats((size_t)m->heads * m->slots);
-    quantised q = {aligned_alloc(64, numbers), 0, floats(groups), floats(groups)};
+    quantised q = {aligned_alloc(64, numbers), 0, floats(groups), floats(groups),
+                   floats(rows * of_row * GROUP)};
     int32_t *lengths = malloc(sizeof(int32_t) * rows);
     int32_t *paths = lengths ? paths_of(rows, parents, past, lengths) : NULL;
     const int failed = !(normed && qkv && attended && added && gate_up && inner && weights &&
-                         q.numbers && q.scale && q.sums && paths);
+                         q.numbers && q.scale && q.sums && q.tiles && paths);
     for (int i = 0; !failed && i < m->layers; i++) {
         const layer *l = m->layer + i;
         for (int r = 0; r < rows; r++)
@@ -614,7 +611,7 @@ int forward(const model *m, int rows, float *x, const int32_t *positions, const 
         give_logits(m, rows - from, x + (size_t)from * hidden, logits, &q);
     }
     free(normed), free(qkv), free(attended), free(added), free(gate_up), free(inner), free(weights);
-    free(q.numbers), free(q.scale), free(q.sums), free(lengths), free(paths);
+    free(q.numbers), free(q.scale), free(q.sums), free(q.tiles), free(lengths), free(paths);
     return failed;
 }
 
