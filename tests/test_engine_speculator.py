@@ -167,7 +167,7 @@ def test_where_the_text_repeats_itself_what_followed_there_is_proposed(
     run.trace.check()
     assert run.header.policy == f"{drafted}, prompt lookup"
     proposed = {proposal.key: proposal for proposal in run.trace.of(ev.Proposed)}
-    drafters = set()
+    drafters, longest = set(), 0
     for verdict in run.trace.of(ev.Verified):
         before = [*run.header.prompt_ids, *run.token_ids[: verdict.position]]
         keys = [
@@ -178,10 +178,12 @@ def test_where_the_text_repeats_itself_what_followed_there_is_proposed(
         drafters |= {p.drafter for p in window}
         if copied:
             assert tuple(p.token for p in window) == copied[: len(window)]
+            longest = max(longest, len(window))
             assert all(p.head is None and p.drafter == "prompt lookup" for p in window)
         else:
             assert [p.head for p in window] == list(range(len(window)))
     assert drafters == {"speculator", "prompt lookup"}
+    assert longest > how["lookahead"], "what agrees for long is proposed as far as a pass reads"
     # Heads are credited with what they said, and with nothing else.
     asked = [p for p in proposed.values() if p.head is not None]
     assert sum(record.judged for record in measure(run.trace).heads.values()) <= len(asked)
