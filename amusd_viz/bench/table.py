@@ -46,7 +46,7 @@ def _methods(report: Report) -> Table:
 def _figures(method: MethodReport) -> tuple[str, ...]:
     interval = UNDEFINED
     if method.tokens_per_second_low is not None:
-        interval = f"{method.tokens_per_second_low:.1f}-{method.tokens_per_second_high:.1f}"
+        interval = f"{method.tokens_per_second_low:.0f}-{method.tokens_per_second_high:.0f}"
     return (
         _number(method.tokens_per_second, 1),
         interval,

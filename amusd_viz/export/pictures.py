@@ -99,7 +99,7 @@ def _need_a_font() -> None:
     if bytes(empty) == bytes(word):
         raise SettingError(
             "no font was found on this machine, so a picture would have no words; install one "
-            "(for example fonts-dejavu-core) or save as SVG instead"
+            "(for example fonts-liberation) or save as SVG instead"
         )
 
 

@@ -24,5 +24,5 @@ echo "Installing Chromium for the browser tests"
 export DEBIAN_FRONTEND=noninteractive
 {
   $as_root apt-get update -qq &&
-    $as_root apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core
+    $as_root apt-get install -qq -y --no-install-recommends chromium fonts-liberation fonts-dejavu-core
 } </dev/null >/dev/null || skip "apt-get could not install it"
