@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import msgspec
 import torch
@@ -159,4 +160,5 @@ def _seen_at(texts: Sequence[Text]) -> Callable[[int], list[int]]:
 
 
 def _drafts(speculator: Speculator, rows: Rows, shape: Shape) -> Callable[[int], Tree]:
-    return lambda at: draft(speculator, rows.states[at], int(rows.tokens[at]), shape).tree
+    """From a row to what is drafted behind it; kept, since it is asked for with and without lookup."""
+    return cache(lambda at: draft(speculator, rows.states[at], int(rows.tokens[at]), shape).tree)
