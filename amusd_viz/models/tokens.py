@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -79,6 +80,17 @@ class Tokens:
         if not chat:
             return list(self._tokenizer.encode(prompt))
         return self._encode_chat([{"role": "user", "content": prompt}])
+
+    def user_turn(self, opening: str = "") -> list[int]:
+        """Token ids of the chat template up to where the user speaks, and the user's first words.
+
+        Raises:
+            SettingError: this model has no chat template.
+        """
+        one, other = (self._encode_chat([{"role": "user", "content": c}]) for c in "AZ")
+        shared = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+        head = [token for token, _ in shared]
+        return head + list(self._tokenizer.encode(opening, add_special_tokens=False))
 
     def _encode_chat(self, messages: Chat) -> list[int]:
         if not self.has_chat_template:

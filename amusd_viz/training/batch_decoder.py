@@ -19,6 +19,10 @@ TOP = 12
 """How many of the target's most probable tokens are kept at each position."""
 
 
+Asked = tuple[int, list[int], float]
+"""A prompt: its number, its token ids, and the temperature its answer is drawn at."""
+
+
 class Rows:
     """Rows that are added one by one, in one piece of memory: thousands of tiny tensors would
     scatter the heap that the large ones of a pass come from.
@@ -133,11 +137,11 @@ class BatchDecoder:
         self._width = model.config.get_text_config().hidden_size
 
     @torch.inference_mode()
-    def answers(self, asked: Iterable[tuple[int, list[int], float]]) -> Iterator[Answer]:
+    def answers(self, asked: Iterable[Asked]) -> Iterator[Answer]:
         """Finished texts, in the order in which they end.
 
         Args:
-            asked: prompt number, prompt ids and temperature, taken when there is a free slot.
+            asked: prompts, taken when there is a free slot.
         """
         source = iter(asked)
         held: list[Answer | None] = [None] * self.slots

@@ -5,7 +5,8 @@
 Shards go to the user's cache. Run it again to go on: answers that are there are not made twice.
 Interrupt it whenever you like; texts that were not finished are made anew. Several processes may
 share the work: ``--part 0/2`` and ``--part 1/2``. ``--first`` begins at a later prompt: a speculator
-that goes on from another's weights learns most from answers the other has not seen.
+that goes on from another's weights learns most from answers the other has not seen. With
+``--own-questions`` the target puts the questions too, which are of many more kinds.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from amusd_viz.models.packed import can_pack, multiplies_halves, pack_linears
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
-from amusd_viz.training.batch_decoder import Answer, BatchDecoder
+from amusd_viz.training.batch_decoder import Answer, Asked, BatchDecoder
 from amusd_viz.training.held_out import held_out_texts
 from amusd_viz.training.interrupts import stopping
+from amusd_viz.training.own_questions import own_questions
 from amusd_viz.training.prompts import prompt
 from amusd_viz.training.shards import count_tokens, finished_prompts, write_shard
 from amusd_viz.training.work_bar import work_bar
@@ -33,8 +35,6 @@ from amusd_viz.training.work_bar import work_bar
 ANSWERS_PER_SHARD = 96
 TAPS = (2, 4, 8, 12, 16, 20)
 """A draft may borrow so many of the target's layers as they are and start from their states."""
-
-Asked = tuple[int, list[int], float]
 
 
 def text_folder(target: str) -> Path:
@@ -201,8 +201,12 @@ def main() -> None:
     )
     parser.add_argument("--target", help="a folder or name; the default target if left out")
     parser.add_argument("--tokens", type=int, default=300_000, help="that this call makes")
-    parser.add_argument(
+    asking = parser.add_mutually_exclusive_group()
+    asking.add_argument(
         "--held-out", action="store_true", help="answer the held-out prompts instead"
+    )
+    asking.add_argument(
+        "--own-questions", action="store_true", help="answer questions the target puts instead"
     )
     parser.add_argument("--part", default="0/1", help="this process of how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first prompt")
@@ -211,6 +215,8 @@ def main() -> None:
     options = parser.parse_args()
     part, parts = _part(options.part)
     check_tokens(options.tokens)
+    if options.first < 0:
+        raise SettingError(f"--first {options.first}: prompts are numbered from 0")
     target = resolve_pair(draft="twin", target=options.target).target
     folder = (held_out_folder if options.held_out else text_folder)(target.name)
     generation = Generation(
@@ -225,6 +231,17 @@ def main() -> None:
         if options.held_out:
             asked = held_out_prompts(generation.texts, done)
             made = generation.run(asked, "held-out", what="Generating held-out text")
+        elif options.own_questions:
+            asked = own_questions(
+                generation.decoder.model,
+                generation.texts,
+                done,
+                part,
+                parts,
+                slots=options.slots,
+                first=options.first,
+            )
+            made = generation.run(asked, f"own{part}of{parts}", options.tokens)
         else:
             asked = training_prompts(generation.texts, done, part, parts, options.first)
             made = generation.run(asked, f"part{part}of{parts}", options.tokens)

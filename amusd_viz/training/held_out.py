@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from amusd_viz.models.agreement import PROMPTS
@@ -103,3 +104,22 @@ def held_out_texts() -> list[str]:
 def forbidden() -> frozenset[str]:
     """Every prompt that is measured somewhere and must stay out of training."""
     return frozenset((*held_out_texts(), *PROMPTS, *HELD_OUT_PROMPTS, *PROBE_PROMPTS))
+
+
+NEAR = 0.6
+"""Share of all words of two prompts that both have, from which on they count as copies."""
+
+
+def is_near_measured(text: str) -> bool:
+    """Whether a prompt is one that is measured somewhere, or has most of its words."""
+    words = _words(text)
+    return any(len(words & of) >= NEAR * len(words | of) for of in _measured_words())
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.casefold()))
+
+
+@cache
+def _measured_words() -> tuple[frozenset[str], ...]:
+    return tuple(_words(text) for text in forbidden())

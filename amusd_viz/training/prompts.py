@@ -31,20 +31,29 @@ def prompt(index: int) -> Prompt:
     text = make(rng)
     while text in forbidden():
         text = make(rng)
-    return Prompt(index, kind, text, rng.choices(*zip(*TEMPERATURES, strict=True))[0])
+    return Prompt(index, kind, text, answer_temperature(rng))
+
+
+def answer_temperature(rng: random.Random) -> float:
+    """The temperature that a prompt's answer is drawn at."""
+    return rng.choices(*zip(*TEMPERATURES, strict=True))[0]
 
 
 def is_set_aside(index: int) -> bool:
     """Whether training leaves the answer of a prompt out, so that it can be judged by it.
 
     Such prompts are put together like those that are learnt from; the hand-written ones of
-    :mod:`~amusd_viz.training.held_out` are unlike any of them, and harder.
+    :mod:`~amusd_viz.training.held_out` are unlike any of them, and harder. The target's own questions
+    are all learnt from.
     """
-    return index % SET_ASIDE_EVERY == 0
+    return index < OWN_FIRST and index % SET_ASIDE_EVERY == 0
 
 
 SET_ASIDE_EVERY = 37
 """Shares no factor with the number of kinds, so that all kinds are among them."""
+
+OWN_FIRST = 1_000_000
+"""From here on numbers are of questions that the target puts (:mod:`~amusd_viz.training.own_questions`)."""
 
 TEMPERATURES = ((0.0, 50), (0.8, 40), (1.0, 10))
 """Half of the answers are greedy: a temperature, and in how many prompts of a hundred."""
