@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from amusd_viz import events as ev
 from amusd_viz.engine.orders import RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.models.choice import TokenChooser
-from amusd_viz.models.drafting import Drafted, Shape, draft, limited, sampling_scores
+from amusd_viz.models.drafting import Drafted, More, Shape, always, draft, limited, sampling_scores
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.native.chain import chain_drafter
 from amusd_viz.models.speculator import Speculator
@@ -55,33 +56,31 @@ class Heads:
         self.state = lm.hidden[-rows:][last]
 
     def propose(
-        self, committed: Sequence[int], given: Sequence[int] = (), *, nodes: int, depth: int
+        self,
+        committed: Sequence[int],
+        given: Sequence[int] = (),
+        *,
+        nodes: int,
+        depth: int,
+        more: More = always,
     ) -> Drafted:
         """What follows ``committed`` and the ``given`` proposals of another drafter.
 
         Args:
             nodes: most proposals.
             depth: most of them in a row.
+            more: whether a chain goes on.
         """
-        shape = self.shape
+        shape, token = self.shape, committed[-1]
         if shape.candidates == 1:
             shape = Shape.chain(min(shape.heads, len(given) + depth))
-            if self.in_c:
-                clock = self.recorder.now
-                drafted = self.in_c.draft(
-                    self.state, committed[-1], shape.heads, given=given, clock=clock
-                )
-                return limited(drafted, nodes, depth, self.order.end_tokens)
-        prefix = [*self.order.prompt_ids, *committed, *given]
-        drafted = draft(
-            self.speculator,
-            self.state,
-            committed[-1],
-            shape,
-            given=given,
-            scores=sampling_scores(self.chooser, self.speculator, len(committed), prefix),
-            clock=self.recorder.now,
-        )
+        how: dict[str, Any] = {"given": given, "more": more, "clock": self.recorder.now}
+        if shape.candidates == 1 and self.in_c:
+            drafted = self.in_c.draft(self.state, token, shape.heads, **how)
+        else:
+            prefix = [*self.order.prompt_ids, *committed, *given]
+            how["scores"] = sampling_scores(self.chooser, self.speculator, len(committed), prefix)
+            drafted = draft(self.speculator, self.state, token, shape, **how)
         return limited(drafted, nodes, depth, self.order.end_tokens)
 
 

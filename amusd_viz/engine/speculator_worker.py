@@ -16,11 +16,15 @@ from amusd_viz.engine.heads import Heads, proposals
 from amusd_viz.engine.orders import Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
+from amusd_viz.models.drafting import Drafted, always, limited
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import DraftSide, TakeTurns, Tree, Verdict, Window, look_up
-from amusd_viz.protocol.adaptive_chain import AdaptiveChain
+from amusd_viz.protocol.confident_chain import ConfidentChain
 from amusd_viz.protocol.payoff import Payoff
+
+NOTHING = Drafted(Tree((), ()), (), ())
+"""What is drafted before a plain step."""
 
 
 class SpeculatorRun(TargetRun):
@@ -52,19 +56,19 @@ class SpeculatorRun(TargetRun):
             end_tokens=order.end_tokens,
             run_ahead=TakeTurns(self.most),
         )
-        self.length: AdaptiveChain | None = None
+        self.length: ConfidentChain | None = None
         """Says how long the next chain of the heads is; ``None`` where that is fixed."""
-        self.copied_length: AdaptiveChain | None = None
-        """Says how much of what the text repeats is proposed; ``None`` for all of it."""
+        self.copied_length: ConfidentChain | None = None
+        """Says the same of what the text repeats; ``None`` for all of it."""
         self.payoff: Payoff | None = None
         """Says when a tree is left out; ``None`` never leaves it out."""
         if settings.policy == "adaptive":
             shape = self.heads.shape
             if settings.prompt_lookup:
-                copies = AdaptiveChain(self.most)
+                copies = ConfidentChain(self.most)
                 self.copied_length = self.learnt.setdefault("lookup", copies)
             if settings.candidates == 1:
-                chain = AdaptiveChain(shape.heads)
+                chain = ConfidentChain(shape.heads)
                 self.length = self.learnt.setdefault(f"chain {shape.heads}", chain)
             else:
                 self.payoff = self.learnt.setdefault(f"tree {shape}", Payoff())
@@ -79,40 +83,32 @@ class SpeculatorRun(TargetRun):
     def _verify(self) -> None:
         begun = self.recorder.now()
         copied = self._look_up()
-        length = self.copied_length if copied else self.length
-        payoff = None if copied else self.payoff
-        depth = self._depth(length, payoff, len(copied) or self.heads.shape.heads)
-        tree = self._draft(depth, copied) if depth else Tree((), ())
+        drafted = self._copy(copied) if copied else self._ask_heads()
         start = self.recorder.now()
         self._delay()
-        window = self.side.take_tree(self.draft.branch, tree)
+        window = self.side.take_tree(self.draft.branch, drafted.tree)
         if window.tokens:
             self.recorder.add(stamp.tree_received(start, window))
         self.recorder.add(stamp.verify_started(start, window))
         verdict = self._settle(start, window, self._logits(window))
-        end = self.recorder.now()
-        if length:
+        drafting, verifying = start - begun, self.recorder.now() - start
+        if length := self.copied_length if copied else self.length:
             length.passed(
-                heads=len(tree),
+                chances=drafted.probabilities,
+                spoken=len(drafted.ends),
                 accepted=verdict.accepted,
-                drafting=start - begun,
-                verifying=end - start,
+                drafting=drafting,
+                verifying=verifying,
             )
-        if payoff:
-            payoff.passed(tokens=len(verdict.tokens), ns=end - begun, proposals=len(tree))
+        if self.payoff and not copied:
+            tokens, proposed = len(verdict.tokens), len(drafted.tree)
+            self.payoff.passed(tokens=tokens, ns=drafting + verifying, proposals=proposed)
 
     def _look_up(self) -> tuple[int, ...]:
         """What followed where the text stood like this before; nothing where it did not."""
         if not self.order.settings.prompt_lookup:
             return ()
         return look_up([*self.order.prompt_ids, *self.side.committed], self.most)
-
-    def _depth(self, length: AdaptiveChain | None, payoff: Payoff | None, most: int) -> int:
-        """How many proposals in a row are to be drafted now, of at most so many; 0: a plain step."""
-        if payoff and not payoff.worth_drafting():
-            return 0
-        wanted = length.length() if length else most
-        return min(wanted, most, self.side.room)
 
     def _logits(self, window: Window) -> torch.Tensor:
         prefix = [*self.order.prompt_ids, *self.side.committed]
@@ -129,18 +125,35 @@ class SpeculatorRun(TargetRun):
         self.heads.remember(self.lm, len(logits), window, verdict)
         return verdict
 
-    def _draft(self, depth: int, copied: tuple[int, ...]) -> Tree:
-        """Drafts what fits, ``depth`` in a row, tells the draft's side and records every proposal."""
+    def _copy(self, copied: tuple[int, ...]) -> Drafted:
+        """Proposes of what the text repeats what fits and pays, and records it."""
         start = self.recorder.now()
+        # The longer the past that agrees, the more is copied, and the surer it is.
+        chances = (len(copied) / self.most,) * len(copied)
+        wanted = self.copied_length.choose(chances) if self.copied_length else len(copied)
+        depth = min(wanted, self.side.room)
+        tree = Tree.chain(copied).limited(self.most, depth, self.order.end_tokens)
+        made = [self.draft.propose(token) for token in tree.tokens]
+        end = self.recorder.now()
+        self.recorder.extend(stamp.looked_up(start, end, made))
+        return Drafted(tree, chances[: len(tree)], (end,) * len(tree))
+
+    def _ask_heads(self) -> Drafted:
+        """Lets the heads propose what fits and pays, tells the draft's side and records it."""
+        start, depth = self.recorder.now(), min(self.heads.shape.heads, self.side.room)
+        if not depth or not self._worth_asking():
+            return NOTHING
         committed, branch = self.side.committed, self.draft.branch
-        if copied:
-            tree = Tree.chain(copied).limited(self.most, depth, self.order.end_tokens)
-            made = [self.draft.propose(token) for token in tree.tokens]
-            end = self.recorder.now()
-            self.recorder.extend(stamp.looked_up(start, end, made))
-            return tree
-        drafted = self.heads.propose(committed, nodes=self.most, depth=depth)
+        more = self.length.another if self.length else always
+        drafted = self.heads.propose(committed, nodes=self.most, depth=depth, more=more)
+        if self.length:
+            drafted = limited(drafted, self.most, self.length.choose(drafted.probabilities), ())
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
         self.recorder.extend(proposals(drafted, start, branch, len(committed)))
-        return drafted.tree
+        return drafted
+
+    def _worth_asking(self) -> bool:
+        if self.length:
+            return self.length.another(())
+        return self.payoff is None or self.payoff.worth_drafting()

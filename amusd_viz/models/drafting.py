@@ -17,6 +17,9 @@ from amusd_viz.models.choice import TokenChooser, gumbel_noise
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import Tree
 
+More = Callable[[Sequence[float]], bool]
+"""Whether one more head should speak, of the probabilities that those before it gave their tokens."""
+
 Scores = Callable[[torch.Tensor, int], torch.Tensor]
 """From logits ``(beams, words)`` and a head's number to the scores its tokens are ranked by."""
 
@@ -56,6 +59,11 @@ class Shape:
     def chain(cls, heads: int) -> Shape:
         """One candidate: every head's best token."""
         return cls(heads, (1,) * heads, 1)
+
+
+def always(_probabilities: Sequence[float]) -> bool:
+    """One more head, whatever those before it said."""
+    return True
 
 
 def plain_scores(logits: torch.Tensor, _head: int) -> torch.Tensor:
@@ -102,6 +110,7 @@ def draft(
     *,
     given: Sequence[int] = (),
     scores: Scores = plain_scores,
+    more: More = always,
     clock: Callable[[], int] = lambda: 0,
 ) -> Drafted:
     """Proposes what follows ``token``, or ``given``.
@@ -112,6 +121,7 @@ def draft(
         shape: of the tree; its first heads only read the given tokens.
         given: what another drafter proposed behind ``token``; fewer than there are heads.
         scores: how tokens are ranked.
+        more: whether a chain goes on; a tree is drafted whole.
         clock: read when a head has spoken.
     """
     h = speculator.begin(state.to(next(speculator.parameters()))[None])
@@ -124,6 +134,8 @@ def draft(
         h = speculator.advance(head, h, last)
         last = torch.tensor([follows], device=h.device)
     for head in range(len(given), shape.heads):
+        if shape.candidates == 1 and not more(list(chances.values())):
+            break
         h = speculator.advance(head, h, last)
         logits = speculator.logits(head, h)
         final = head == shape.heads - 1

@@ -29,6 +29,33 @@ class Rate:
         return self._successes / self._trials
 
 
+class Chance:
+    """A probability that goes back to what was assumed where it is not observed.
+
+    Args:
+        assumed: it counts as much as two observations.
+    """
+
+    def __init__(self, assumed: float) -> None:
+        self._assumed = assumed
+        self._successes = self._trials = 0.0
+
+    def count(self, success: bool) -> None:
+        """One more observation."""
+        self.passed_over()
+        self._successes += success
+        self._trials += 1
+
+    def passed_over(self) -> None:
+        """An occasion that was not made use of."""
+        self._successes *= MEMORY
+        self._trials *= MEMORY
+
+    @property
+    def value(self) -> float:
+        return (2 * self._assumed + self._successes) / (2 + self._trials)
+
+
 class Duration:
     """The median of the last few durations (ns): one hiccup does not move it."""
 
@@ -76,3 +103,27 @@ class Throughput:
     def effective(self) -> float:
         """Observations that still count: all of the first few, then as many as are remembered."""
         return min(self.count, 1 / (1 - self._memory))
+
+
+class Mean:
+    """A mean of late; of the first few, of all of them.
+
+    Args:
+        memory: how much of an old observation is left after a new one.
+    """
+
+    def __init__(self, memory: float = MEMORY) -> None:
+        self.count = 0
+        """Observations so far."""
+        self._memory = memory
+        self._sum = self._weight = 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self._sum = self._sum * self._memory + value
+        self._weight = self._weight * self._memory + 1
+
+    @property
+    def value(self) -> float:
+        """0 while nothing was seen."""
+        return self._sum / self._weight if self._weight else 0.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from amusd_viz.models.drafting import Drafted
+from amusd_viz.models.drafting import Drafted, More, always
 from amusd_viz.models.listed_embedding import ListedEmbedding
 from amusd_viz.models.native.halves import HalvesLinear
 from amusd_viz.models.native.library import library
@@ -46,6 +46,7 @@ class ChainDrafter:
         heads: int,
         *,
         given: Sequence[int] = (),
+        more: More = always,
         clock: Callable[[], int] = lambda: 0,
     ) -> Drafted:
         """Proposes what follows ``token``, or ``given``; arguments as of ``drafting.draft``."""
@@ -55,6 +56,8 @@ class ChainDrafter:
         chances: list[float] = []
         ends: list[int] = []
         for head in range(heads):
+            if head >= len(given) and not more(chances):
+                break
             self._advance(head, given[head - 1] if 0 < head <= len(given) else token)
             if head < len(given):
                 continue
