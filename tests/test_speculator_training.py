@@ -21,6 +21,7 @@ from amusd_viz.models.compact_speculator import (
     compact_config,
     export_full,
     load_compact,
+    with_more_words,
 )
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.pairs import ModelSource
@@ -34,6 +35,7 @@ from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.read_text import read_text
 from amusd_viz.training.shards import Text, shard_files, stored_taps, write_texts
+from amusd_viz.training.shared_rows import keep_sums, share_rows, sums_made_once
 from amusd_viz.training.speculator_course import Course, Plan
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import NOTHING, Rows, disagreement, with_layer_state
@@ -275,6 +277,66 @@ def test_a_training_goes_on_from_a_finished_speculator(
         train_tiny_speculator(target, tmp_path / "on", "--from", str(tmp_path))
     with pytest.raises(SettingError, match="another plan"):
         train_tiny_speculator(target, tmp_path / "on", "--from", str(tmp_path / "on"))
+
+
+def test_a_finished_speculator_learns_more_words(
+    target: ModelSource, trained: Path, tmp_path: Path
+) -> None:
+    start = ("--from", str(trained), "--passes", "2", "--learning-rate", "1e-3")
+    train_tiny_speculator(target, tmp_path / "more", *start, "--words", "240", "--shared")
+    known = compact_config(trained).short_list
+    learnt = compact_config(tmp_path / "more").short_list
+    assert known is not None
+    assert learnt is not None
+    assert len(learnt) == 240
+    assert set(learnt) > set(known)
+    before, after = card_of(trained), card_of(tmp_path / "more")
+    assert after["plan"]["shared"]
+    assert after["held_out"]["heads"][0] >= before["held_out"]["heads"][0]
+    with pytest.raises(SettingError, match="fewer than the 200"):
+        train_tiny_speculator(target, tmp_path / "less", *start, "--words", "100")
+
+
+@torch.no_grad()
+def test_more_words_leave_what_is_said_of_the_known_ones(
+    target: ModelSource, trained: Path
+) -> None:
+    embedding = load_model(target, "cpu", "fp32").get_input_embeddings().weight.detach()
+    known = load_compact(trained, embedding)
+    before = known.config.short_list
+    assert before is not None
+    listed = tuple(sorted({*before, *range(240)}))
+    more = with_more_words(known, listed, embedding)
+    states = torch.randn(12, known.config.emb_dim, generator=torch.Generator().manual_seed(3))
+    given = torch.arange(48).view(12, 4) * 6
+    kept = torch.isin(torch.tensor(listed), torch.tensor(before))
+    torch.testing.assert_close(
+        more(states, given)[..., kept], known(states, given), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_rows_learn_together_and_keep_their_sums(target: ModelSource, trained: Path) -> None:
+    embedding = load_model(target, "cpu", "fp32").get_input_embeddings().weight.detach()
+    speculator = load_compact(trained, embedding).requires_grad_(True)
+    states = torch.randn(12, speculator.config.emb_dim, generator=torch.Generator().manual_seed(3))
+    given = torch.arange(48).view(12, 4) * 6
+    before = speculator(states, given)
+    names = [name for name, _ in speculator.named_parameters()]
+    share_rows(speculator, embedding)
+    assert torch.equal(speculator(states, given), before)
+    with sums_made_once():
+        speculator(states, given).square().mean().backward()
+    changes = [p for n, p in speculator.named_parameters() if n.endswith("matrix")]
+    assert len(changes) == 2
+    assert all(p.grad.abs().sum() > 0 for p in changes)
+    with torch.no_grad():
+        for parameter in changes:
+            parameter -= 0.1 * parameter.grad / parameter.grad.norm()
+        shared = speculator(states, given)
+        assert not torch.allclose(shared, before)
+        keep_sums(speculator)
+        torch.testing.assert_close(speculator(states, given), shared)
+    assert [name for name, _ in speculator.named_parameters()] == names
 
 
 def test_an_interruption_changes_nothing(

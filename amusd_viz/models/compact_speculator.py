@@ -59,6 +59,38 @@ def listed_speculator(config: SpeculatorConfig, target: torch.Tensor) -> Specula
     return speculator
 
 
+def with_more_words(
+    speculator: Speculator, listed: tuple[int, ...], target: torch.Tensor
+) -> Speculator:
+    """The same speculator with a longer short list.
+
+    A new word's row in the embedding begins as the target's, scaled, which is what it was read as before;
+    in the output layer as what the rows of the known words say of theirs, by least squares.
+
+    Args:
+        speculator: made by :func:`listed_speculator`.
+        listed: the words, ascending, all of the old ones among them.
+        target: the target's embedding, ``(vocab_size, target_width)``.
+    """
+    before = speculator.config.short_list
+    longer = listed_speculator(replace(speculator.config, short_list=listed), target)
+    known, rows = target[torch.tensor(before)].float(), target[torch.tensor(listed)].float()
+    spread = known.T @ known
+    # A twentieth of it on the diagonal: the few thousand known words are not all there are.
+    spread += 0.05 * spread.diagonal().mean() * torch.eye(len(spread))
+    fitted = torch.linalg.solve(spread, known.T @ speculator.head[0].weight)
+    old = torch.isin(torch.tensor(listed), torch.tensor(before))
+    with torch.no_grad():
+        longer.emb[0].scale = speculator.emb[0].scale
+        longer.emb[0].rows.copy_(rows * speculator.emb[0].scale)
+        longer.emb[0].rows[old] = speculator.emb[0].rows
+        longer.head[0].weight.copy_(rows @ fitted)
+        longer.head[0].weight[old] = speculator.head[0].weight
+    for ours, theirs in ((longer.proj, speculator.proj), (longer.ln, speculator.ln)):
+        ours.load_state_dict(theirs.state_dict())
+    return longer
+
+
 def save_compact(speculator: Speculator, folder: str | Path, card: dict[str, Any]) -> Path:
     """Writes a speculator made by :func:`listed_speculator`, in 16 bits, and its card."""
     folder = Path(folder)

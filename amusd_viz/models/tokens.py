@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -87,10 +86,14 @@ class Tokens:
         Raises:
             SettingError: this model has no chat template.
         """
-        one, other = (self._encode_chat([{"role": "user", "content": c}]) for c in "AZ")
-        shared = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-        head = [token for token, _ in shared]
-        return head + list(self._tokenizer.encode(opening, add_special_tokens=False))
+        if not self.has_chat_template:
+            raise SettingError("this model has no chat template, so it takes no user's words")
+        said = "the user's words"
+        whole = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": said}], tokenize=False
+        )
+        head = str(whole).partition(said)[0]
+        return list(self._tokenizer.encode(head + opening, add_special_tokens=False))
 
     def _encode_chat(self, messages: Chat) -> list[int]:
         if not self.has_chat_template:

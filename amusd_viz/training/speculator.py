@@ -8,7 +8,7 @@ It learns from the shards of the first command, is judged by those of the second
 first that it sets aside, goes on where it was interrupted, and ends with a folder that
 ``Session(speculator=...)`` takes. ``--text`` names a JSONL whose texts serve as stage 1; without it the
 target's own samples do. ``--from`` goes on from the weights of a finished speculator, with text it has
-not seen. ``--export`` writes the published layout besides.
+not seen; with a larger ``--words`` it learns words besides. ``--export`` writes the published layout besides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import msgspec
 import torch
 
 from amusd_viz.command import run_command
-from amusd_viz.errors import ModelError
+from amusd_viz.errors import ModelError, SettingError
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.compact_speculator import (
     WEIGHTS,
@@ -36,8 +36,10 @@ from amusd_viz.models.compact_speculator import (
     listed_speculator,
     load_compact,
     save_compact,
+    with_more_words,
 )
 from amusd_viz.models.loading import load_model
+from amusd_viz.models.packed import multiplies_halves
 from amusd_viz.models.pairs import ModelSource, resolve_pair
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 from amusd_viz.models.states import norm_before
@@ -45,9 +47,10 @@ from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
-from amusd_viz.training.prompts import is_set_aside, prompt
+from amusd_viz.training.prompts import OWN_FIRST, is_set_aside, prompt
 from amusd_viz.training.read_text import PIECE, read_text
 from amusd_viz.training.shards import Text, read_shard, shard_files, stored_taps
+from amusd_viz.training.shared_rows import keep_sums, share_rows
 from amusd_viz.training.speculator_card import (
     LONGEST,
     best_known,
@@ -58,6 +61,7 @@ from amusd_viz.training.speculator_card import (
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
 from amusd_viz.training.speculator_rows import Rows, disagreement, with_layer_state
 
+WORDS = 4096
 CURVE_TEXTS = 16
 """Held-out answers that the points of the curve are measured on; the result is, on all."""
 MOST_DISAGREEMENT = 0.01
@@ -201,7 +205,7 @@ class Training:
         """The prompts before the first one here, where a training with those is gone on from."""
         if not self.begins:
             return []
-        first = min(text.index for text in self.texts)
+        first = min((t.index for t in self.texts if t.index < OWN_FIRST), default=0)
         return [self.tokens.encode(prompt(index).text) for index in range(first)]
 
     def _texts(self, folder: Path, files: Sequence[Path] | None = None) -> list[Text]:
@@ -215,9 +219,15 @@ class Training:
         steps = max(1, round(options.passes * len(self.rows) / options.batch))
         stage_2 = round(steps * 2 / 7)
         shape = compact_config(self.begins) if self.begins else None
+        words = options.words or (shape.words if shape else WORDS)
+        if shape and words < shape.words:
+            raise SettingError(
+                f"--words {words} is fewer than the {shape.words} that {self.begins} knows; "
+                "leave --words out, or give more"
+            )
         return Plan(
             heads=shape.n_predict if shape else options.heads,
-            words=shape.words if shape else options.words,
+            words=words,
             stage_1=steps - stage_2,
             stage_2=stage_2,
             batch=options.batch,
@@ -228,6 +238,8 @@ class Training:
             shards=shards,
             state_layer=self.state_layer,
             begun_from=self.begun_from,
+            shared=options.shared,
+            halved=multiplies_halves(),
         )
 
     def run(self) -> dict[str, Any] | None:
@@ -236,6 +248,8 @@ class Training:
         looked = check_alignment(self.rows, head) + check_alignment(self.judged, head)
         print(f"{len(self.rows)} positions; {looked} of them checked against the output layer")
         speculator = self._first_speculator()
+        if self.plan.shared:
+            share_rows(speculator, self._embedding)
         few = Rows(self.judged_texts[:CURVE_TEXTS])
         course = Course(speculator, (self._stage_1(), self.rows), few, self.plan, self.folder)
         if (self.folder / STATE_FILE).is_file() and not self.options.fresh:
@@ -245,12 +259,19 @@ class Training:
         course.run()
         return self._finish(course) if course.done else None
 
+    @property
+    def _embedding(self) -> torch.Tensor:
+        return self.model.get_input_embeddings().weight.detach()
+
     def _first_speculator(self) -> Speculator:
-        embedding = self.model.get_input_embeddings().weight.detach()
-        if self.begins:
-            return load_compact(self.begins, embedding)
-        listed = self.rows.frequent_tokens(self.plan.words, self.tokens.end_tokens)
-        return fresh_speculator(embedding, self.plan, listed, self.source.name)
+        if not self.begins:
+            listed = self.rows.frequent_tokens(self.plan.words, self.tokens.end_tokens)
+            return fresh_speculator(self._embedding, self.plan, listed, self.source.name)
+        begun = load_compact(self.begins, self._embedding)
+        if self.plan.words == begun.config.words:
+            return begun
+        listed = self.rows.frequent_tokens(self.plan.words, begun.config.short_list or ())
+        return with_more_words(begun, listed, self._embedding)
 
     def _stage_1(self) -> Rows:
         if not self.options.text:
@@ -259,6 +280,8 @@ class Training:
         return Rows(read_text(Path(self.options.text), lm, self.tokens, self.options.text_tokens))
 
     def _finish(self, course: Course) -> dict[str, Any]:
+        if self.plan.shared:
+            keep_sums(course.speculator)
         card = self._card(course)
         save_compact(course.speculator, self.folder, card)
         if self.options.export:
@@ -272,7 +295,7 @@ class Training:
         if self.begins:
             print("what it was begun from:")
             found["begun_from"] = told_of(card_of(self.begins))
-            found["begun_from"] |= judged(self._first_speculator(), sets)
+            found["begun_from"] |= judged(load_compact(self.begins, self._embedding), sets)
         put_tables(found, NgramTable(self.texts), sets, self.plan.heads)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])
@@ -300,7 +323,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--text", help="JSONL with a 'text' a line, for stage 1")
     parser.add_argument("--text-tokens", type=int, default=500_000, help="most tokens of --text")
     parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--words", type=int, default=4096, help="length of the short list")
+    parser.add_argument(
+        "--words",
+        type=int,
+        help=f"length of the short list; {WORDS}, or that of --from, if left out",
+    )
+    parser.add_argument(
+        "--shared",
+        action="store_true",
+        help="rows of words learn together, the rare from the frequent",
+    )
     parser.add_argument("--passes", type=float, default=1.6, help="how often the text is read")
     parser.add_argument("--batch", type=int, default=512, help="positions a step")
     parser.add_argument("--learning-rate", type=float, default=1e-3)

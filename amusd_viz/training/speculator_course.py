@@ -18,6 +18,7 @@ import torch
 
 from amusd_viz.errors import SettingError
 from amusd_viz.models.speculator import Speculator
+from amusd_viz.training.shared_rows import sums_made_once
 from amusd_viz.training.speculator_loss import HeadLosses
 from amusd_viz.training.speculator_rows import Rows
 from amusd_viz.training.speculator_scores import head_accuracy
@@ -45,6 +46,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         shards: names of the files learnt from.
         state_layer: of the target, whose input is read beside the last state; ``None`` for none.
         begun_from: digest of the weights that the first step begins with; ``None`` for fresh ones.
+        shared: whether the rows of words learn together (:mod:`~amusd_viz.training.shared_rows`).
+        halved: whether matrices are multiplied in bf16.
     """
 
     heads: int = 4
@@ -61,6 +64,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     shards: tuple[str, ...] = ()
     state_layer: int | None = None
     begun_from: str | None = None
+    shared: bool = False
+    halved: bool = False
 
     @property
     def steps(self) -> int:
@@ -138,6 +143,7 @@ class Course:
                 {"params": [p for n, p in named if n.startswith("ln.")], "weight_decay": 0.0},
             ],
             betas=(0.9, 0.95),
+            fused=True,
         )
 
     @property
@@ -175,8 +181,9 @@ class Course:
         assert rows is not None
         batch = rows.batch(self._positions(stage, rows), self.plan.heads)
         self._optimizer.zero_grad(set_to_none=True)
-        heads = self.speculator.each_head(batch.states, batch.given)
-        losses = [self._loss(head, logits, batch) for head, logits in enumerate(heads)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.plan.halved), sums_made_once():
+            heads = self.speculator.each_head(batch.states, batch.given)
+            losses = [self._loss(head, logits, batch) for head, logits in enumerate(heads)]
         sum(loss * self.plan.fade**head for head, loss in enumerate(losses)).backward()
         torch.nn.utils.clip_grad_norm_(self.speculator.parameters(), 1.0)
         self._optimizer.step()
@@ -199,7 +206,8 @@ class Course:
     def _judge(self) -> None:
         accuracy: list[float] = []
         if self.judged is not None:
-            accuracy = head_accuracy(self.speculator, self.judged, self.plan.heads)
+            with sums_made_once():
+                accuracy = head_accuracy(self.speculator, self.judged, self.plan.heads)
         losses = torch.tensor(self._losses).mean(0).tolist()
         self._losses = []
         self.curve.append(

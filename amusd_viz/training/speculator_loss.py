@@ -37,7 +37,7 @@ class HeadLosses:
         labels = batch.labels[:, head]
         there = labels != NOTHING
         columns = torch.where(there, self.column[labels.clamp_min(0)], labels)
-        logprobs = logits.log_softmax(-1)
+        logprobs = logits.float().log_softmax(-1)
         # Mean over what is there: the sum, since a batch may hold no label for the last heads.
         hard = functional.nll_loss(logprobs, columns, ignore_index=NOTHING, reduction="sum")
         loss = (1 - self.soft) * hard / (columns != NOTHING).sum().clamp_min(1)
