@@ -44,6 +44,7 @@ from amusd_viz.training.speculator_scores import (
     ngram_scores,
     score,
 )
+from amusd_viz.training.speculator_start import Finished
 
 pytestmark = pytest.mark.engine
 
@@ -272,7 +273,7 @@ def test_a_training_goes_on_from_a_finished_speculator(
     # A short training at a low rate keeps what was learnt; a fresh one would know nothing yet.
     assert after["curve"][0]["accuracy"][0] > before["curve"][0]["accuracy"][0]
     assert after["held_out"]["heads"][0] > 0.9 * before["held_out"]["heads"][0]
-    assert after["plan"]["begun_from"] == command.digest(trained)
+    assert after["plan"]["begun_from"] == Finished(trained).digest
     with pytest.raises(ModelError, match="no finished speculator"):
         train_tiny_speculator(target, tmp_path / "on", "--from", str(tmp_path))
     with pytest.raises(SettingError, match="another plan"):

@@ -12,15 +12,22 @@ from amusd_viz import events as ev
 from amusd_viz.engine.orders import RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.models.choice import TokenChooser
-from amusd_viz.models.drafting import Drafted, More, Shape, always, draft, limited, sampling_scores
+from amusd_viz.models.drafting import (
+    Drafted,
+    More,
+    Shape,
+    always,
+    draft,
+    limited,
+    sampling_scores,
+    tree_shape,
+)
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.native.chain import chain_drafter
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import Verdict, Window
 
 DRAFTER = "speculator"
-BEAMS_PER_CANDIDATE = 2
-"""A tree follows so many prefixes for each candidate it keeps: all would cost more than it finds."""
 
 
 class Heads:
@@ -82,21 +89,6 @@ class Heads:
             how["scores"] = sampling_scores(self.chooser, self.speculator, len(committed), prefix)
             drafted = draft(self.speculator, self.state, token, shape, **how)
         return limited(drafted, nodes, depth, self.order.end_tokens)
-
-
-def tree_shape(speculator: Speculator, heads: int, candidates: int) -> Shape:
-    """What a run drafts: a chain, or the best candidates of a tree.
-
-    A speculator whose heads are tied may draft beyond those it was trained with; another may not.
-    """
-    config = speculator.config
-    if not config.tie_weights:
-        heads = min(heads, config.n_predict)
-    if candidates == 1:
-        return Shape.chain(heads)
-    offered = config.top_k_tokens_per_head
-    top_k = (*offered, *offered[-1:] * heads)[:heads]
-    return Shape(heads, top_k, candidates, BEAMS_PER_CANDIDATE * candidates)
 
 
 def proposals(

@@ -61,6 +61,25 @@ class Shape:
         return cls(heads, (1,) * heads, 1)
 
 
+BEAMS_PER_CANDIDATE = 2
+"""A tree follows so many prefixes for each candidate it keeps: all would cost more than it finds."""
+
+
+def tree_shape(speculator: Speculator, heads: int, candidates: int) -> Shape:
+    """What a run drafts: a chain, or the best candidates of a tree.
+
+    A speculator whose heads are tied may draft beyond those it was trained with; another may not.
+    """
+    config = speculator.config
+    if not config.tie_weights:
+        heads = min(heads, config.n_predict)
+    if candidates == 1:
+        return Shape.chain(heads)
+    offered = config.top_k_tokens_per_head
+    top_k = (*offered, *offered[-1:] * heads)[:heads]
+    return Shape(heads, top_k, candidates, BEAMS_PER_CANDIDATE * candidates)
+
+
 def always(_probabilities: Sequence[float]) -> bool:
     """One more head, whatever those before it said."""
     return True

@@ -14,7 +14,6 @@ not seen; with a larger ``--words`` it learns words besides. ``--export`` writes
 from __future__ import annotations
 
 import argparse
-import hashlib
 import signal
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -26,22 +25,17 @@ import msgspec
 import torch
 
 from amusd_viz.command import run_command
-from amusd_viz.errors import ModelError, SettingError
+from amusd_viz.errors import ModelError
 from amusd_viz.models.causal_lm import CausalLM
 from amusd_viz.models.compact_speculator import (
-    WEIGHTS,
     card_of,
-    compact_config,
     export_full,
-    listed_speculator,
-    load_compact,
     save_compact,
-    with_more_words,
 )
 from amusd_viz.models.loading import load_model
 from amusd_viz.models.packed import multiplies_halves
 from amusd_viz.models.pairs import ModelSource, resolve_pair
-from amusd_viz.models.speculator import Speculator, SpeculatorConfig
+from amusd_viz.models.speculator import Speculator
 from amusd_viz.models.states import norm_before
 from amusd_viz.models.tokens import Tokens
 from amusd_viz.paths import cache
@@ -60,6 +54,7 @@ from amusd_viz.training.speculator_card import (
 )
 from amusd_viz.training.speculator_course import STATE_FILE, Course, Plan, kept_plan
 from amusd_viz.training.speculator_rows import Rows, disagreement, with_layer_state
+from amusd_viz.training.speculator_start import Finished, fresh_speculator
 
 WORDS = 4096
 CURVE_TEXTS = 16
@@ -105,47 +100,6 @@ def unseen(
     return [text for text in aside if tuple(text.prompt.tolist()) not in asked]
 
 
-def fresh_speculator(
-    embedding: torch.Tensor, plan: Plan, listed: tuple[int, ...], name: str
-) -> Speculator:
-    """A tied speculator of the target's width, before its first step.
-
-    Args:
-        embedding: the target's, ``(vocabulary, width)``.
-        plan: of its training.
-        listed: its short list.
-        name: of the target.
-    """
-    config = SpeculatorConfig(
-        emb_dim=embedding.shape[1] * (1 if plan.state_layer is None else 2),
-        inner_dim=embedding.shape[1],
-        vocab_size=embedding.shape[0],
-        n_predict=plan.heads,
-        tie_weights=True,
-        scale_input=True,
-        short_list=listed,
-        base_model=name,
-        state_layer=plan.state_layer,
-    )
-    speculator = listed_speculator(config, embedding)
-    rows = speculator.emb[0].rows.detach().clone()
-    speculator.initialise(torch.Generator().manual_seed(plan.seed))
-    with torch.no_grad():
-        speculator.emb[0].rows.copy_(rows)
-    return speculator
-
-
-def digest(folder: Path) -> str:
-    """By which the weights in a speculator's folder are told from others."""
-    try:
-        return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:16]
-    except OSError:
-        raise ModelError(
-            f"--from {folder} holds no finished speculator ({WEIGHTS} cannot be read); name the folder "
-            "that a training ended with"
-        ) from None
-
-
 def check_alignment(rows: Rows, head: torch.Tensor, most: int = 2048) -> int:
     """Refuses states that do not belong to their tokens; returns how many positions were looked at.
 
@@ -173,8 +127,7 @@ class Training:
     def __init__(self, source: ModelSource, options: argparse.Namespace) -> None:
         self.source, self.options = source, options
         self.folder = Path(options.folder) if options.folder else training_folder(source.name)
-        self.begins = Path(options.begins) if options.begins else None
-        self.begun_from = digest(self.begins) if self.begins else None
+        self.begins = Finished(Path(options.begins)) if options.begins else None
         self.model = load_model(source, "cpu", "fp32")
         self.tokens = Tokens(source.folder)
         files = shard_files(text_folder(source.name))
@@ -193,7 +146,7 @@ class Training:
     def _state_layer(self, files: Sequence[Path]) -> int | None:
         """The layer that was asked for, or the deepest whose input the shards hold."""
         if self.begins:
-            return compact_config(self.begins).state_layer
+            return self.begins.config.state_layer
         if self.options.last_state_only:
             return None
         if self.options.state_layer is not None:
@@ -218,16 +171,10 @@ class Training:
         options = self.options
         steps = max(1, round(options.passes * len(self.rows) / options.batch))
         stage_2 = round(steps * 2 / 7)
-        shape = compact_config(self.begins) if self.begins else None
-        words = options.words or (shape.words if shape else WORDS)
-        if shape and words < shape.words:
-            raise SettingError(
-                f"--words {words} is fewer than the {shape.words} that {self.begins} knows; "
-                "leave --words out, or give more"
-            )
+        begins, words = self.begins, options.words
         return Plan(
-            heads=shape.n_predict if shape else options.heads,
-            words=words,
+            heads=begins.config.n_predict if begins else options.heads,
+            words=begins.words(words) if begins else words or WORDS,
             stage_1=steps - stage_2,
             stage_2=stage_2,
             batch=options.batch,
@@ -237,7 +184,7 @@ class Training:
             seed=options.seed,
             shards=shards,
             state_layer=self.state_layer,
-            begun_from=self.begun_from,
+            begun_from=begins.digest if begins else None,
             shared=options.shared,
             halved=multiplies_halves(),
         )
@@ -264,14 +211,10 @@ class Training:
         return self.model.get_input_embeddings().weight.detach()
 
     def _first_speculator(self) -> Speculator:
-        if not self.begins:
-            listed = self.rows.frequent_tokens(self.plan.words, self.tokens.end_tokens)
-            return fresh_speculator(self._embedding, self.plan, listed, self.source.name)
-        begun = load_compact(self.begins, self._embedding)
-        if self.plan.words == begun.config.words:
-            return begun
-        listed = self.rows.frequent_tokens(self.plan.words, begun.config.short_list or ())
-        return with_more_words(begun, listed, self._embedding)
+        if self.begins:
+            return self.begins.with_words(self.plan.words, self.rows, self._embedding)
+        listed = self.rows.frequent_tokens(self.plan.words, self.tokens.end_tokens)
+        return fresh_speculator(self._embedding, self.plan, listed, self.source.name)
 
     def _stage_1(self) -> Rows:
         if not self.options.text:
@@ -294,8 +237,8 @@ class Training:
         found = judged(course.speculator, sets) | {"begun_from": None}
         if self.begins:
             print("what it was begun from:")
-            found["begun_from"] = told_of(card_of(self.begins))
-            found["begun_from"] |= judged(load_compact(self.begins, self._embedding), sets)
+            found["begun_from"] = told_of(card_of(self.begins.folder))
+            found["begun_from"] |= judged(self.begins.speculator(self._embedding), sets)
         put_tables(found, NgramTable(self.texts), sets, self.plan.heads)
         plan = msgspec.to_builtins(course.plan)
         plan["shards"] = len(plan["shards"])

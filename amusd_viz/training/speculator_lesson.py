@@ -22,10 +22,11 @@ from amusd_viz.paths import assets
 from amusd_viz.training.generate import held_out_folder, text_folder
 from amusd_viz.training.ngram import NgramTable
 from amusd_viz.training.shards import Text, read_shard, write_texts
-from amusd_viz.training.speculator import fresh_speculator, texts_in
+from amusd_viz.training.speculator import texts_in
 from amusd_viz.training.speculator_course import Course, Judgement, Plan
 from amusd_viz.training.speculator_rows import Rows
 from amusd_viz.training.speculator_scores import ngram_scores
+from amusd_viz.training.speculator_start import fresh_speculator
 
 LEARN, HELD_OUT = 6000, 1500
 """Tokens of the sample."""

@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 import torch
 
-from amusd_viz.models.drafting import Shape, draft
+from amusd_viz.models.drafting import Shape, draft, tree_shape
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import ROOT, Tree, look_up
 from amusd_viz.training.ngram import NgramTable
@@ -50,10 +50,11 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 def score(speculator: Speculator, texts: Sequence[Text]) -> Scores:
     """Scores a speculator on held-out texts."""
     rows, seen_at = Rows(texts), _seen_at(texts)
-    config, heads = speculator.config, speculator.config.n_predict
-    candidates = config.n_candidates
-    shape = Shape(heads, config.top_k_tokens_per_head, candidates, 2 * candidates)
-    chains, trees = (_drafts(speculator, rows, s) for s in (Shape.chain(heads), shape))
+    heads, candidates = speculator.config.n_predict, speculator.config.n_candidates
+    chains, trees = (
+        _drafts(speculator, rows, tree_shape(speculator, heads, wanted))
+        for wanted in (1, candidates)
+    )
     chain, steps = tokens_per_step(rows, chains)
     tree, _ = tokens_per_step(rows, trees)
     with_lookup = [tokens_per_step(rows, _or_copied(d, seen_at))[0] for d in (chains, trees)]
