@@ -106,14 +106,14 @@ def _serve(birth: Birth) -> None:
 def _speculator(birth: Birth, loaded: Any) -> Any:
     """The target's token/embedding speculator, on its device, tried on what it should know."""
     from amusd_viz.models.compact_speculator import card_of, open_speculator
-    from amusd_viz.models.native.halves import in_halves
+    from amusd_viz.models.native.chain import in_few_bits
     from amusd_viz.models.speculator_check import check_speculator
 
     assert birth.speculator is not None, "the session has no speculator"
     speculator = open_speculator(birth.speculator, loaded.embedding).to(loaded.embedding.device)
     lm = loaded.with_cache(512, speculator.config.state_layer)
     check_speculator(speculator, lm, card_of(birth.speculator), birth.speculator.name)
-    return speculator if birth.device.gpu is not None else in_halves(speculator)
+    return speculator if birth.device.gpu is not None else in_few_bits(speculator)
 
 
 def _fitting(lm: Any, loaded: Any, order: RunOrder, speculator: Any) -> Any:

@@ -192,6 +192,8 @@ def _probabilities(logits: torch.Tensor, beams: torch.Tensor, columns: torch.Ten
 def limited(drafted: Drafted, nodes: int, depth: int, end_tokens: Sequence[int]) -> Drafted:
     """The part that fits into a window; see :meth:`amusd_viz.protocol.tree.Tree.limited`."""
     tree = drafted.tree.limited(nodes, depth, end_tokens)
+    if drafted.tree.is_chain:
+        return Drafted(tree, drafted.probabilities[: len(tree)], drafted.ends)
     of_path = {
         tuple(drafted.tree.tokens[n] for n in drafted.tree.path(node)): p
         for node, p in enumerate(drafted.probabilities)

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch import nn
 
 from amusd_viz.models.drafting import Drafted, More, always
 from amusd_viz.models.listed_embedding import ListedEmbedding
+from amusd_viz.models.native.arena import Arena
+from amusd_viz.models.native.bytes import WIDEST, BytesLinear
 from amusd_viz.models.native.halves import HalvesLinear
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import EPSILON, Speculator
@@ -20,22 +23,24 @@ class ChainDrafter:
     """Drafts greedy chains as :func:`~amusd_viz.models.drafting.draft` does, up to rounding.
 
     Args:
-        speculator: with layers in 16 bits; see :func:`~amusd_viz.models.native.halves.in_halves`.
+        speculator: with layers in few bits; see :func:`in_few_bits`.
     """
 
     def __init__(self, speculator: Speculator) -> None:
         found = library()
-        assert found is not None, "16-bit layers need the compiled library"
+        assert found is not None, "layers in few bits need the compiled library"
         self._next_state, self._best_word = found.next_state, found.best_word
-        self.speculator = speculator
+        self.config = speculator.config
         self._proj, self._head = list(speculator.proj), list(speculator.head)
-        self._gains = [layer.weight.detach().float().numpy() for layer in speculator.ln]
-        self._shifts = [layer.bias.detach().float().numpy() for layer in speculator.ln]
-        self._listed = speculator.config.short_list
-        room = max(layer.width for layer in (*self._proj, *self._head))
-        self._states = np.zeros((2, room), dtype=np.float32)
-        """The present state and the next one; the columns behind them stay zero."""
-        self._logits = np.empty(speculator.config.words, dtype=np.float32)
+        self._rows = [TokenRows(embedding) for embedding in speculator.emb]
+        self._norms = [
+            [part.detach().float().numpy() for part in (layer.weight, layer.bias)]
+            for layer in speculator.ln
+        ]
+        # Columns behind a state stay zero; the target's is wider and has a place of its own.
+        self._begun = np.zeros(self._proj[0].width, dtype=np.float32)
+        self._states = np.zeros((2, self._head[0].width), dtype=np.float32)
+        self._logits = np.empty(self._head[0].rows, dtype=np.float32)
         self._best = np.empty(1, dtype=np.int32)
 
     @torch.inference_mode()
@@ -50,50 +55,100 @@ class ChainDrafter:
         clock: Callable[[], int] = lambda: 0,
     ) -> Drafted:
         """Proposes what follows ``token``, or ``given``; arguments as of ``drafting.draft``."""
-        begun = self.speculator.begin(state.float())
-        self._states[0, : len(begun)] = begun.numpy()
+        now = self._begin(state.float().numpy())
         drafted: list[int] = []
         chances: list[float] = []
         ends: list[int] = []
         for head in range(heads):
             if head >= len(given) and not more(chances):
                 break
-            self._advance(head, given[head - 1] if 0 < head <= len(given) else token)
+            now = self._advance(head, now, given[head - 1] if 0 < head <= len(given) else token)
             if head < len(given):
                 continue
-            token, chance = self._speak(head)
+            token, chance = self._speak(head, now)
             drafted.append(token)
             chances.append(round(chance, 5))
             ends.append(clock())
-        return Drafted(Tree.merge([tuple(drafted)]), tuple(chances), tuple(ends))
+        return Drafted(Tree.chain(drafted), tuple(chances), tuple(ends))
 
-    def _advance(self, head: int, token: int) -> None:
-        config = self.speculator.config
-        copy = 0 if config.tie_weights else head
-        layer = self._proj[min(head, 1) if config.tie_weights else head]
-        embedding = self.speculator.emb[copy]
-        listed = isinstance(embedding, ListedEmbedding)
-        row = (embedding.row(token) if listed else embedding.weight[token]).float().numpy()
-        now, then = self._states
+    def _begin(self, state: np.ndarray) -> np.ndarray:
+        """See :meth:`~amusd_viz.models.speculator.Speculator.begin`."""
+        begun = self._begun[: len(state)]
+        if self.config.scale_input:
+            parts = state.reshape(-1, self.config.target_width)
+            scale = np.sqrt(2 * (np.square(parts).mean(1, keepdims=True) + EPSILON))
+            np.divide(parts, scale, out=begun.reshape(parts.shape))
+        else:
+            begun[:] = state
+        return self._begun
+
+    def _advance(self, head: int, now: np.ndarray, token: int) -> np.ndarray:
+        copy, tied = self._copy(head), self.config.tie_weights
+        layer, (gain, shift) = self._proj[min(head, 1) if tied else head], self._norms[copy]
+        then = self._states[head % 2]
         self._next_state(
-            *(layer.packed.data_ptr(), layer.width, len(row), now.ctypes.data, row.ctypes.data),
-            *(config.token_weight, self._gains[copy].ctypes.data),
-            *(self._shifts[copy].ctypes.data, EPSILON, then.ctypes.data),
+            *(layer.packed.data_ptr(), layer.width, len(gain), _at(now)),
+            *(self._rows[copy].address(token), self.config.token_weight),
+            *(_at(gain), _at(shift), EPSILON, _at(then)),
         )
-        now[: len(row)] = then[: len(row)]
-        now[len(row) :] = 0
+        return then
 
-    def _speak(self, head: int) -> tuple[int, float]:
-        layer = self._head[0 if self.speculator.config.tie_weights else head]
+    def _speak(self, head: int, now: np.ndarray) -> tuple[int, float]:
+        layer, listed = self._head[self._copy(head)], self.config.short_list
         chance = self._best_word(
-            *(layer.packed.data_ptr(), layer.width, len(layer.packed)),
-            *(self._states[0].ctypes.data, self._logits.ctypes.data, self._best.ctypes.data),
+            *(layer.packed.data_ptr(), layer.scales.data_ptr(), layer.width, self.config.words),
+            *(_at(now), _at(self._logits), layer.room.data_ptr(), _at(self._best)),
         )
         column = int(self._best[0])
-        return (self._listed[column] if self._listed else column), chance
+        return (listed[column] if listed else column), chance
+
+    def _copy(self, head: int) -> int:
+        return 0 if self.config.tie_weights else head
+
+
+class TokenRows:
+    """Where the rows of an embedding lie.
+
+    Args:
+        embedding: of a speculator, in fp32.
+    """
+
+    def __init__(self, embedding: nn.Module) -> None:
+        self._embedding = embedding
+        listed = isinstance(embedding, ListedEmbedding)
+        self._place = embedding.place.numpy() if listed else None
+        own = (embedding.rows if listed else embedding.weight).detach()
+        self._first, self._size = own.data_ptr(), own.stride(0) * own.element_size()
+        self._other = np.empty(0, dtype=np.float32)
+
+    def address(self, token: int) -> int:
+        """Of the row of a token; valid until the next is asked for."""
+        place = token if self._place is None else int(self._place[token])
+        if place >= 0:
+            return self._first + place * self._size
+        self._other = self._embedding.row(token).numpy()
+        return _at(self._other)
+
+
+def _at(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
 
 
 def chain_drafter(speculator: Speculator) -> ChainDrafter | None:
     """A drafter in C, where the speculator has been prepared for it."""
-    ready = all(isinstance(layer, HalvesLinear) for layer in speculator.head)
+    ready = all(isinstance(layer, BytesLinear) for layer in speculator.head)
     return ChainDrafter(speculator) if ready else None
+
+
+def in_few_bits(speculator: Speculator) -> Speculator:
+    """The same speculator with projections in 16 bits and output layers in 8, where that is compiled.
+
+    What it proposes may differ where two tokens are nearly as likely; what is accepted never depends
+    on it.
+    """
+    if library() is not None:
+        arena = Arena()
+        speculator.proj = nn.ModuleList(HalvesLinear(one, arena) for one in speculator.proj)
+        if speculator.config.inner_dim <= WIDEST:
+            speculator.head = nn.ModuleList(BytesLinear(one, arena) for one in speculator.head)
+    return speculator

@@ -7,8 +7,6 @@
 
 #include "eight.h"
 
-double likeliest(const float *scores, int n, int most, int32_t *best);
-
 ALWAYS __m256 times_sixteen(const uint32_t *words, const float *x, __m256 sum, __m256 *other) {
     const __m256i two = _mm256_loadu_si256((const __m256i *)words);
     const __m256i upper = _mm256_and_si256(two, _mm256_set1_epi32((int)0xffff0000u));
@@ -50,11 +48,4 @@ void next_state(const uint32_t *projection, int in, int width, const float *stat
         const float x = next[i] * scale * gain[i] + shift[i];
         next[i] = 0.5f * x * (1 + erff(x * 0.70710678f));
     }
-}
-
-/* The column of the best word after a state, and its probability; logits is room for all words. */
-float best_word(const uint32_t *head, int in, int words, const float *state, float *logits,
-                int32_t *best) {
-    multiply_halves(head, words, in, 1, state, logits);
-    return (float)(1 / likeliest(logits, words, 1, best));
 }

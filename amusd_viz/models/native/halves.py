@@ -8,7 +8,6 @@ from torch import nn
 
 from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import library
-from amusd_viz.models.speculator import Speculator
 
 FEW = 16
 """Rows up to which reading the weights is most of the work."""
@@ -33,7 +32,7 @@ class HalvesLinear(nn.Module):
         if found is None:
             raise RuntimeError("16-bit layers need the compiled library")
         self._multiply = found.multiply_halves
-        self.weight = linear.weight.detach().bfloat16()
+        self.weight = nn.Parameter(linear.weight.detach().bfloat16(), requires_grad=False)
         self.packed = arena.keep(packed(self.weight))
 
     @property
@@ -61,17 +60,3 @@ def packed(weight: torch.Tensor) -> torch.Tensor:
     halves = bits.view(np.uint16).astype(np.uint32).reshape(len(bits), -1, 2, TOGETHER // 2)
     words = halves[:, :, 0] << 16 | halves[:, :, 1]
     return torch.from_numpy(words.reshape(len(bits), -1).view(np.int32))
-
-
-def in_halves(speculator: Speculator) -> Speculator:
-    """The same speculator with projections and output layers in 16 bits, where that is compiled.
-
-    What it proposes may differ where two tokens are nearly as likely; what is accepted never depends
-    on it.
-    """
-    if library() is not None:
-        arena = Arena()
-        for name in ("proj", "head"):
-            layers = getattr(speculator, name)
-            setattr(speculator, name, nn.ModuleList(HalvesLinear(one, arena) for one in layers))
-    return speculator

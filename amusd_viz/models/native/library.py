@@ -15,7 +15,7 @@ from pathlib import Path
 from amusd_viz.paths import cache, cached
 
 _FOLDER = Path(__file__).parent
-SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c", "halves.c"))
+SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c", "halves.c", "bytes.c"))
 HEADERS = tuple(_FOLDER / name for name in ("eight.h", "sixteen.h"))
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 
@@ -140,8 +140,10 @@ def library() -> ctypes.CDLL | None:
         *(_pointer, ctypes.c_int, ctypes.c_int, _pointer, _pointer),
         *(real, _pointer, _pointer, real, _pointer),
     ]
+    loaded.multiply_bytes.restype = None
+    loaded.multiply_bytes.argtypes = [*[_pointer] * 2, *[ctypes.c_int] * 3, *[_pointer] * 3]
     loaded.best_word.restype = real
-    loaded.best_word.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, *[_pointer] * 3]
+    loaded.best_word.argtypes = [*[_pointer] * 2, *[ctypes.c_int] * 2, *[_pointer] * 4]
     loaded.move_slot.restype = None
     loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
     return loaded
