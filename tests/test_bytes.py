@@ -7,9 +7,11 @@ import torch
 from torch import nn
 
 from amusd_viz.models.drafting import Shape, draft
+from amusd_viz.models.native import chain as chain_module
 from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.bytes import FEW, WIDEST, BytesLinear
 from amusd_viz.models.native.chain import chain_drafter, in_few_bits
+from amusd_viz.models.native.halves import HalvesLinear
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 
@@ -77,6 +79,15 @@ def test_a_speculator_proposes_the_same_as_with_rounded_weights(tied: bool) -> N
             found = chain.draft(state, seed, 3, given=given)
             assert found.tree == expected.tree
             assert found.probabilities == pytest.approx(expected.probabilities, abs=3e-3)
+
+
+def test_output_layers_too_wide_for_8_bits_have_16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_module, "WIDEST", 16)
+    config = SpeculatorConfig(emb_dim=32, inner_dim=32, vocab_size=200, n_predict=3)
+    few = in_few_bits(Speculator(config).initialise(torch.Generator().manual_seed(3)))
+    assert all(isinstance(layer, HalvesLinear) for layer in few.head)
+    assert chain_drafter(few) is None
+    assert len(draft(few, torch.ones(32), 7, Shape.chain(3)).tree) == 3
 
 
 def test_a_speculator_in_32_bits_has_no_drafter_in_c() -> None:

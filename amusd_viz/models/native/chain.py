@@ -141,7 +141,8 @@ def chain_drafter(speculator: Speculator) -> ChainDrafter | None:
 
 
 def in_few_bits(speculator: Speculator) -> Speculator:
-    """The same speculator with projections in 16 bits and output layers in 8, where that is compiled.
+    """The same speculator with projections in 16 bits and output layers in 8 (in 16 where they are too
+    wide for that), where there is the compiled library.
 
     What it proposes may differ where two tokens are nearly as likely; what is accepted never depends
     on it.
@@ -149,6 +150,6 @@ def in_few_bits(speculator: Speculator) -> Speculator:
     if library() is not None:
         arena = Arena()
         speculator.proj = nn.ModuleList(HalvesLinear(one, arena) for one in speculator.proj)
-        if speculator.config.inner_dim <= WIDEST:
-            speculator.head = nn.ModuleList(BytesLinear(one, arena) for one in speculator.head)
+        kind = BytesLinear if speculator.config.inner_dim <= WIDEST else HalvesLinear
+        speculator.head = nn.ModuleList(kind(one, arena) for one in speculator.head)
     return speculator
