@@ -24,6 +24,7 @@ from transformers import (
 from amusd_viz.engine import Session
 from amusd_viz.errors import ModelError
 from amusd_viz.models.causal_lm import CausalLM
+from amusd_viz.models.native import library as native_library
 from amusd_viz.models.native.library import library
 from amusd_viz.models.native.native_lm import NativeLM
 from amusd_viz.models.native.weights import Kind, NativeWeights, can_run
@@ -110,7 +111,7 @@ def rounded(weight: torch.Tensor, kind: Kind) -> torch.Tensor:
 
 
 def test_other_shapes(tmp_path: Path) -> None:
-    """Biases, heads wider than the model, a vocabulary that is no multiple of a panel."""
+    """Biases, heads wider than the model, a vocabulary and an attention that end within a panel."""
     torch.manual_seed(1)
     common = {"hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 2}
     qwen = Qwen2Config(
@@ -124,7 +125,10 @@ def test_other_shapes(tmp_path: Path) -> None:
         rope_parameters={"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4},
         **common,
     )
-    for made in (Qwen2ForCausalLM(qwen), LlamaForCausalLM(wide)):
+    narrow = LlamaConfig(
+        vocab_size=77, num_attention_heads=4, num_key_value_heads=1, head_dim=8, **common
+    )
+    for made in (Qwen2ForCausalLM(qwen), LlamaForCausalLM(wide), LlamaForCausalLM(narrow)):
         made.eval()
         for name, parameter in made.named_parameters():
             if name.endswith("bias"):
@@ -135,6 +139,25 @@ def test_other_shapes(tmp_path: Path) -> None:
         ours = lm.logits_after(ids[:1], ids[1:])
         assert ours.shape == (70, made.config.vocab_size)
         assert torch.allclose(ours, reference(made, ids), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [Kind.F32, Kind.BF16])
+def test_registers_of_any_width_give_equal_bits(
+    model: torch.nn.Module, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a machine with AVX512 measured, one with AVX2 alone can repeat."""
+
+    def logits() -> torch.Tensor:
+        return NativeLM(NativeWeights.of(model, kind, kind), 96).logits_after(TEXT[:1], TEXT[1:])
+
+    usual = logits()
+    monkeypatch.setattr(native_library, "FLAGS", (*native_library.FLAGS, "-mno-avx512f"))
+    library.cache_clear()
+    try:
+        assert torch.equal(logits(), usual)
+    finally:
+        monkeypatch.undo()
+        library.cache_clear()
 
 
 def test_models_of_another_shape_are_left_to_torch(model: torch.nn.Module) -> None:

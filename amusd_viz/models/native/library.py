@@ -16,7 +16,7 @@ from amusd_viz.paths import cache, cached
 
 _FOLDER = Path(__file__).parent
 SOURCES = tuple(_FOLDER / name for name in ("llama.c", "likeliest.c", "halves.c", "bytes.c"))
-HEADERS = tuple(_FOLDER / name for name in ("eight.h", "sixteen.h"))
+HEADERS = tuple(_FOLDER / name for name in ("eight.h", "lanes.h"))
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 
 _pointer, _int = ctypes.c_void_p, ctypes.c_int32
@@ -130,6 +130,8 @@ def library() -> ctypes.CDLL | None:
         _pointer,
         _pointer,
     ]
+    loaded.panel_outputs.restype = ctypes.c_int
+    loaded.panel_outputs.argtypes = []
     loaded.chances_of.restype = None
     loaded.chances_of.argtypes = [_pointer, ctypes.c_int, ctypes.c_int, _pointer]
     loaded.multiply_halves.restype = None

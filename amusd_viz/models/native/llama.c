@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sixteen.h"
+#include "lanes.h"
 
-#define PANEL 16 /* outputs whose float weights lie side by side */
+#define PANEL (2 * LANES) /* outputs whose float weights lie side by side */
 #define GROUP 32 /* columns that share a scale */
 #define LARGEST (127 * 128) /* of an input's integers */
 #define BLOCK 32 /* slots whose keys lie together */
@@ -32,9 +32,9 @@ enum kind { F32, BF16, Q8, Q4 };
 
 typedef struct {
     int32_t kind, parts, out, in; /* parts: Q8, Q4: bytes used of each number of the input */
-    const void *weights;   /* F32: (out / 16, in, 16)
-                              BF16: (out / 16, in, 8, 2): in the upper half of each word one of the
-                              first eight outputs, in the lower half one of the others
+    const void *weights;   /* F32: (out / PANEL, in, PANEL)
+                              BF16: (out / PANEL, in, LANES, 2): in the upper half of each word one of
+                              the first outputs of the panel, in the lower half one of the others
                               Q8: (out / 8, in / 4, 8, 4)
                               Q4: (out / 8, in / 8, 8, 4), of eight columns the first four low */
     const void *scales;    /* Q8: float (out)
@@ -79,44 +79,58 @@ ALWAYS __m256i four_bytes(int spread, const int8_t *group, int at) {
 
 /* ---- matrix products ------------------------------------------------------------------------ */
 
-/* The weights of a panel's sixteen outputs for one column. */
-ALWAYS sixteen column16(enum kind kind, const void *weights, size_t at) {
-    if (kind == F32) return floats16((const float *)weights + at);
-    return halves16((const uint16_t *)weights + at);
+/* How many outputs have a panel of their own. */
+int panel_outputs(void) { return PANEL; }
+
+/* The weights of a panel's outputs for one column. */
+ALWAYS void load_column(enum kind kind, const void *weights, size_t at, lanes *first,
+                        lanes *others) {
+    if (kind == BF16) {
+        load_lane_pairs((const uint16_t *)weights + at, first, others);
+    } else {
+        *first = load_lanes((const float *)weights + at);
+        *others = load_lanes((const float *)weights + at + LANES);
+    }
 }
 
 /* How many bytes ahead memory is asked for; 0: the processor does best by itself. As measured: one
  * with AVX2 alone (Zen 1) stops at the end of a page, and there a whole tile ahead is best. One with
- * AVX512 (Zen 4) goes on by itself while a tile does little but read, and else a page ahead is best. */
+ * AVX512 (Zen 4) goes on by itself; where words must be taken apart for many rows as well, a page
+ * ahead is best. */
 ALWAYS size_t ahead(enum kind kind, int rows, size_t tile) {
-    if (TALLEST == 6) return tile;
-    return rows > (kind == F32 ? 6 : 3) ? 4096 : 0;
+    if (LANES == 8) return tile;
+    return kind == BF16 && rows > 3 ? 4096 : 0;
 }
 
-/* `rows` x (`panels` x 16) outputs; both are constants where this is inlined.
+/* `rows` x (`panels` x PANEL) outputs; both are constants where this is inlined.
  *
  * x  (in, rows): what one column of the weights meets lies side by side, and all of x is one stream */
 ALWAYS void float_tile(enum kind kind, int rows, int panels, const matrix *m, int panel,
                        const float *x, float *y) {
-    sixteen sum[TALLEST];
+    lanes sum[TALLEST][2];
     const size_t in = m->in, size = in * PANEL, first = panel * size, bytes = kind == F32 ? 4 : 2;
     const size_t further = ahead(kind, rows, panels * size * bytes);
-    for (int i = 0; i < rows * panels; i++) sum[i] = zero16();
+    for (int i = 0; i < rows * panels; i++) sum[i][0] = sum[i][1] = no_lanes();
     for (size_t k = 0; k < in; k++)
         for (int p = 0; p < panels; p++) {
             const size_t at = first + p * size + k * PANEL;
+            lanes w[2];
             if (further)
                 _mm_prefetch((const char *)m->weights + at * bytes + further, _MM_HINT_T0);
-            const sixteen w = column16(kind, m->weights, at);
-            for (int r = 0; r < rows; r++)
-                sum[r * panels + p] = add_product16(w, x[k * rows + r], sum[r * panels + p]);
+            load_column(kind, m->weights, at, w, w + 1);
+            for (int r = 0; r < rows; r++) {
+                const lanes one = same_lanes(x[k * rows + r]);
+                lanes *of = sum[r * panels + p];
+                of[0] = add_product(w[0], one, of[0]);
+                of[1] = add_product(w[1], one, of[1]);
+            }
         }
     for (int r = 0; r < rows; r++)
-        for (int p = 0; p < panels; p++) {
-            const int at = (panel + p) * PANEL;
-            sixteen v = sum[r * panels + p];
-            if (m->bias) v = add16(v, floats16(m->bias + at));
-            store16(y + (size_t)r * m->out + at, v);
+        for (int i = 0; i < 2 * panels; i++) {
+            const int at = panel * PANEL + i * LANES;
+            lanes v = sum[r * panels + i / 2][i % 2];
+            if (m->bias) v = add_lanes(v, load_lanes(m->bias + at));
+            store_lanes(y + (size_t)r * m->out + at, v);
         }
 }
 
@@ -160,7 +174,7 @@ ALWAYS void float_rows(enum kind kind, const matrix *m, int panel, int rows, con
 ALWAYS void float_panels(enum kind kind, const matrix *m, int first, int last, int rows,
                          const float *x, float *y) {
     int i = first;
-#if TALLEST == 6 /* elsewhere a second stream of weights only costs */
+#if LANES == 8 /* elsewhere a second stream of weights only costs */
     if (rows == 1)
         for (; i + 2 <= last; i += 2) float_tile(kind, 1, 2, m, i, x, y);
     if (rows == 2)
@@ -385,7 +399,7 @@ ALWAYS float *key_of(const model *m, const layer *l, int kv_head, int slot) {
 /* Turns the rows' queries and keys to their positions and puts keys and values into the cache. */
 static void enter(const model *m, const layer *l, float *qkv, int rows, const int32_t *positions,
                   int past) {
-    const int size = m->head_size, width = (m->heads + 2 * m->kv_heads) * size;
+    const int size = m->head_size, width = l->qkv.out;
     for (int r = 0; r < rows; r++) {
         float *row = qkv + (size_t)r * width;
         const float *c = m->cosines + (size_t)positions[r] * size;
@@ -507,7 +521,7 @@ static int32_t *paths_of(int rows, const int32_t *parents, int past, int32_t *le
 static void attention(const model *m, const layer *l, const float *qkv, int rows,
                       const int32_t *paths, const int32_t *lengths, int past, float *weights,
                       float *to) {
-    const int size = m->head_size, width = (m->heads + 2 * m->kv_heads) * size;
+    const int size = m->head_size, width = l->qkv.out;
     const int of_kv = m->heads / m->kv_heads, units = (of_kv + SHARED - 1) / SHARED;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (m->threads > 1)
     for (int unit = 0; unit < m->kv_heads * units; unit++) {
@@ -571,7 +585,7 @@ static float *floats(size_t n) { return aligned_alloc(64, (n * sizeof(float) + 6
 int forward(const model *m, int rows, float *x, const int32_t *positions, const int32_t *parents,
             int past, int from, float *logits, float *inside) {
     const int size = m->head_size, hidden = m->hidden, queries = m->heads * size;
-    const size_t qkv_width = (size_t)(m->heads + 2 * m->kv_heads) * size;
+    const size_t qkv_width = m->layer->qkv.out; /* whole panels */
     const int widest = m->inner > hidden ? m->inner : hidden;
     const size_t of_row = (widest > queries ? widest : queries) / GROUP, groups = rows * of_row;
     /* The output layer may read fewer rows than the others, and those spread. */

@@ -12,9 +12,6 @@ from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.library import Layer, Matrix, library
 from amusd_viz.models.twin import GROUP, quantise_4bit
 
-PANEL = 16
-"""Outputs whose weights lie side by side."""
-
 
 class Kind(IntEnum):
     """How the weights of a matrix are stored."""
@@ -103,6 +100,9 @@ class _Packer:
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
+        found = library()
+        assert found is not None, "llama.c was not compiled; ask can_run first"
+        self._panel = found.panel_outputs()
 
     def layer(self, layer: nn.Module, kind: Kind) -> Layer:
         attention, mlp = layer.self_attn, layer.mlp
@@ -127,13 +127,13 @@ class _Packer:
                     for linear in linears
                 ]
             )
-        padding = -len(weight) % PANEL
+        padding = -len(weight) % self._panel
         weight = nn.functional.pad(weight, (0, 0, 0, padding))
         packed = Matrix(kind=int(kind), parts=parts, out=weight.shape[0], columns=weight.shape[1])
         if bias is not None:
             packed.bias = self.vector(nn.functional.pad(bias, (0, padding)))
         if kind in (Kind.F32, Kind.BF16):
-            panels = weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
+            panels = weight.view(-1, self._panel, weight.shape[1]).transpose(1, 2).contiguous()
             packed.weights = self.keep(_in_pairs(panels) if kind is Kind.BF16 else panels)
         elif kind is Kind.Q8:
             scales = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
@@ -160,8 +160,9 @@ class _Packer:
 
 
 def _in_pairs(panels: torch.Tensor) -> torch.Tensor:
-    """``(panels, in, 16)`` as bf16 of ``(panels, in, 8, 2)``: outputs i + 8 and i share a word."""
-    first, others = panels.bfloat16().unflatten(-1, (2, 8)).unbind(-2)
+    """``(panels, in, outputs)`` as bf16 of ``(panels, in, outputs / 2, 2)``: an output of the second half
+    and one of the first share a word."""
+    first, others = panels.bfloat16().unflatten(-1, (2, -1)).unbind(-2)
     return torch.stack([others, first], dim=-1)
 
 
