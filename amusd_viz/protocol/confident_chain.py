@@ -13,9 +13,10 @@ Prompt lookup is sure in its own way: the longer the past agrees, the surer is w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from amusd_viz.protocol.rates import Chance, Duration, Mean, Throughput
+from amusd_viz.protocol.rates import Chance, Duration, Ratio
 
 TRIAL = 6
 """Steps in which all heads speak and are judged, at first; and steps it takes to find that they do not
@@ -45,8 +46,8 @@ class ConfidentChain:
         """How often heads were right, by how sure they were."""
         self._passes: dict[int, Duration] = {}
         self._head = Duration()
-        self._speed = Throughput()
-        self._gain = Mean()
+        self._speed = Ratio()
+        self._gain = Ratio()
         """Tokens that asking the heads brought, less what its time would have brought otherwise."""
         self._looks = TRIAL
         """Steps that are left in which all heads are judged."""
@@ -63,19 +64,20 @@ class ConfidentChain:
         if self._looks or not spoken:
             return True
         time = (self._head.value or 0.0) + self._cost(spoken + 1) - self._cost(spoken)
-        return self._reach(chances) > self._speed.rate * time
+        reach = math.prod(self._right[_kind(chance)].value for chance in chances)
+        return reach > self._speed.value * time
 
     def choose(self, chances: Sequence[float]) -> int:
         """How many of the proposals of heads that were so sure are judged now."""
         if self._looks:
             return len(chances)
-        best, best_gain, tokens = 0, 0.0, 0.0
-        for length in range(0 if self._plain else len(chances)):
-            tokens += self._reach(chances[: length + 1])
-            time = self._cost(length + 1) - self._cost(0)
-            gain = tokens - self._speed.rate * time
+        best, best_gain, tokens, reach = 0, 0.0, 0.0, 1.0
+        for length, chance in enumerate(() if self._plain else chances, 1):
+            reach *= self._right[_kind(chance)].value
+            tokens += reach
+            gain = tokens - self._speed.value * (self._cost(length) - self._cost(0))
             if gain > best_gain:
-                best, best_gain = length + 1, gain
+                best, best_gain = length, gain
         for chance in chances[best:]:
             self._right[_kind(chance)].passed_over()
         return best
@@ -99,7 +101,7 @@ class ConfidentChain:
         self._speed.add(accepted + 1, max(1, drafting + verifying))
         if spoken and not self._looks:
             time = drafting + verifying - self._cost(0)
-            self._gain.add(accepted - self._speed.rate * time)
+            self._gain.add(accepted - self._speed.value * time)
         self._plan_next(spoken)
 
     def _plan_next(self, spoken: int) -> None:
@@ -112,18 +114,11 @@ class ConfidentChain:
         elif self._plain:
             self._plain -= not spoken
             if not self._plain and self._gain.value < 0:
-                self._looks, self._gain = LOOK, Mean()
+                self._looks, self._gain = LOOK, Ratio()
         elif self._gain.count >= TRIAL and self._gain.value < 0:
             self._plain, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         elif self._since_plain >= LOOK_AGAIN:
             self._plain, self._pause = 1, FIRST_PAUSE
-
-    def _reach(self, chances: Sequence[float]) -> float:
-        """The chance that all of these proposals are accepted."""
-        reach = 1.0
-        for chance in chances:
-            reach *= self._right[_kind(chance)].value
-        return reach
 
     def _cost(self, length: int) -> float:
         """Of a pass over so many proposals; between sizes that were measured, on the line (ns)."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-from amusd_viz.protocol.rates import Duration, Throughput
+from amusd_viz.protocol.rates import Duration, Ratio
 
 TRIAL = 12
 """Passes before anything is concluded about a pace."""
@@ -49,7 +49,7 @@ class PaceChoice:
 
     def __init__(self) -> None:
         self.now = Pace.FREE
-        self._yields = {pace: Throughput() for pace in Pace}
+        self._yields = {pace: Ratio() for pace in Pace}
         self._alone = Duration()
         self._since_change = 0
         """Passes at the present pace."""
@@ -87,12 +87,12 @@ class PaceChoice:
         elif self._since_change < TRIAL or not self._comparable:
             return
         elif self.alone is None:
-            if self._yields[Pace.FREE].rate * beside < CLEARLY_WORTH_IT:
+            if self._yields[Pace.FREE].value * beside < CLEARLY_WORTH_IT:
                 self._looking = True
                 self._change(Pace.ALONE)
         elif self.now is not Pace.FREE and self._since_change >= self._stay:
             self._stay = min(LONGEST_STAY, 2 * self._stay)
-            self._yields[Pace.FREE] = Throughput()
+            self._yields[Pace.FREE] = Ratio()
             self._change(Pace.FREE)
         elif self._since_change % TRIAL == 0:
             self._settle(turns)
@@ -102,10 +102,10 @@ class PaceChoice:
         if self.alone is None:
             self._change(Pace.FREE)
             return
-        rates = {Pace.FREE: self._yields[Pace.FREE].rate, Pace.ALONE: 1 / self.alone}
+        rates = {Pace.FREE: self._yields[Pace.FREE].value, Pace.ALONE: 1 / self.alone}
         tried = self._yields[Pace.TURNS]
         if tried.count >= TRIAL - UNDER_WAY:
-            rates[Pace.TURNS] = tried.rate
+            rates[Pace.TURNS] = tried.value
         elif turns is not None:
             rates[Pace.TURNS] = turns / PROMISING
         # After a look the question is whether to go on as before it.
@@ -122,6 +122,6 @@ class PaceChoice:
         self.now, self._since_change = pace, 0
 
 
-def _doubt(seen: Throughput) -> float:
+def _doubt(seen: Ratio) -> float:
     """How far a rate may be from the true one, as a share of it."""
     return DOUBT / math.sqrt(max(1, seen.effective))

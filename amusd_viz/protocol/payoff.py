@@ -6,7 +6,7 @@ this is as pure as the rest.
 
 from __future__ import annotations
 
-from amusd_viz.protocol.rates import Throughput
+from amusd_viz.protocol.rates import Ratio
 
 FORGETS = 0.9
 """Weight of the past against the newest observation."""
@@ -29,8 +29,8 @@ class Payoff:
     def __init__(self, trial: int = TRIAL, look: int = 1) -> None:
         self._trial = trial
         self._look = look
-        self._drafted = Throughput(FORGETS)
-        self._plain = Throughput(FORGETS)
+        self._drafted = Ratio(FORGETS)
+        self._plain = Ratio(FORGETS)
         self._rounds = 0
         self._since_look = 0
         """Rounds with drafting since plain steps were last seen."""
@@ -62,13 +62,13 @@ class Payoff:
 
     def _judge(self) -> None:
         if not self._plain.count or self._since_look >= LOOK_AGAIN:
-            self._plain = Throughput(FORGETS)
+            self._plain = Ratio(FORGETS)
             self._pause = self._look
-        elif self._drafted.rate < self._plain.rate:
+        elif self._drafted.value < self._plain.value:
             self._pause, self._next_pause = (
                 self._next_pause,
                 min(2 * self._next_pause, LONGEST_PAUSE),
             )
-            self._drafted = Throughput(FORGETS)
+            self._drafted = Ratio(FORGETS)
         else:
             self._next_pause = FIRST_PAUSE

@@ -76,8 +76,8 @@ class Duration:
         return median(self._recent) if self._recent else None
 
 
-class Throughput:
-    """Tokens by time, of late.
+class Ratio:
+    """How much came with how much else, of late: tokens with time, gain with a step.
 
     Args:
         memory: how much of an old observation is left after a new one.
@@ -87,43 +87,20 @@ class Throughput:
         self.count = 0
         """Observations so far."""
         self._memory = memory
-        self._tokens = self._ns = 0.0
+        self._much = self._of = 0.0
 
-    def add(self, tokens: int, ns: int) -> None:
+    def add(self, much: float, of: float = 1.0) -> None:
+        """One more observation: ``much`` came with ``of``."""
         self.count += 1
-        self._tokens = self._tokens * self._memory + tokens
-        self._ns = self._ns * self._memory + ns
+        self._much = self._much * self._memory + much
+        self._of = self._of * self._memory + of
 
     @property
-    def rate(self) -> float:
-        """Tokens per ns; 0 while no time was seen."""
-        return self._tokens / self._ns if self._ns else 0.0
+    def value(self) -> float:
+        """0 while nothing was seen."""
+        return self._much / self._of if self._of else 0.0
 
     @property
     def effective(self) -> float:
         """Observations that still count: all of the first few, then as many as are remembered."""
         return min(self.count, 1 / (1 - self._memory))
-
-
-class Mean:
-    """A mean of late; of the first few, of all of them.
-
-    Args:
-        memory: how much of an old observation is left after a new one.
-    """
-
-    def __init__(self, memory: float = MEMORY) -> None:
-        self.count = 0
-        """Observations so far."""
-        self._memory = memory
-        self._sum = self._weight = 0.0
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        self._sum = self._sum * self._memory + value
-        self._weight = self._weight * self._memory + 1
-
-    @property
-    def value(self) -> float:
-        """0 while nothing was seen."""
-        return self._sum / self._weight if self._weight else 0.0

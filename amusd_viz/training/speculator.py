@@ -195,6 +195,8 @@ class Training:
         looked = check_alignment(self.rows, head) + check_alignment(self.judged, head)
         print(f"{len(self.rows)} positions; {looked} of them checked against the output layer")
         speculator = self._first_speculator()
+        if (listed := speculator.config.words) < self.plan.words:
+            print(f"this text knows {listed} words only, not {self.plan.words}; more text has more")
         if self.plan.shared:
             share_rows(speculator, self._embedding)
         few = Rows(self.judged_texts[:CURVE_TEXTS])
