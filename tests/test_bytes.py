@@ -1,17 +1,20 @@
-"""Output layers in 8 bits compute what torch does with the rounded weights; chains drafted in C from them."""
+"""Output layers in 8 bits compute what torch does with the rounded weights; heads in C with them."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 import torch
 from torch import nn
 
-from amusd_viz.models.drafting import Shape, draft
-from amusd_viz.models.native import chain as chain_module
+from amusd_viz.models.drafting import Drafted, Shape, draft
+from amusd_viz.models.growing import Torch, grow
+from amusd_viz.models.native import heads as heads_module
 from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.bytes import FEW, WIDEST, BytesLinear
-from amusd_viz.models.native.chain import chain_drafter, in_few_bits
 from amusd_viz.models.native.halves import HalvesLinear
+from amusd_viz.models.native.heads import in_few_bits, native_heads
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import Speculator, SpeculatorConfig
 
@@ -69,27 +72,35 @@ def test_a_speculator_proposes_the_same_as_with_rounded_weights(tied: bool) -> N
             layer.weight.copy_(BytesLinear(layer, Arena()).weight)
     few = in_few_bits(fresh())
     shape = Shape(3, (3, 2, 2), 4)
-    chain = chain_drafter(few)
-    assert chain
+    heads = native_heads(few)
+    assert heads
     for seed in range(20):
         state = torch.randn(32, generator=torch.Generator().manual_seed(seed))
         assert draft(few, state, seed, shape).tree == draft(rounded, state, seed, shape).tree
-        for given in ((), (7,), (7, 9)):
-            expected = draft(rounded, state, seed, Shape.chain(3), given=given)
-            found = chain.draft(state, seed, 3, given=given)
-            assert found.tree == expected.tree
-            assert found.probabilities == pytest.approx(expected.probabilities, abs=3e-3)
+        for given, kind in itertools.product(((), (7,), (7, 9)), (Shape.chain(3), shape)):
+            room = {"nodes": 99, "depth": 3, "given": given}
+            expected = by_path(grow(Torch(rounded), state, seed, kind, **room))
+            assert by_path(grow(heads, state, seed, kind, **room)) == pytest.approx(
+                expected, abs=3e-3
+            )
+
+
+def by_path(drafted: Drafted) -> dict[tuple[int, ...], float]:
+    """How probable each node is; two that are nearly as likely may have changed places."""
+    tree = drafted.tree
+    paths = (tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree)))
+    return dict(zip(paths, drafted.probabilities, strict=True))
 
 
 def test_output_layers_too_wide_for_8_bits_have_16(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_module, "WIDEST", 16)
+    monkeypatch.setattr(heads_module, "WIDEST", 16)
     config = SpeculatorConfig(emb_dim=32, inner_dim=32, vocab_size=200, n_predict=3)
     few = in_few_bits(Speculator(config).initialise(torch.Generator().manual_seed(3)))
     assert all(isinstance(layer, HalvesLinear) for layer in few.head)
-    assert chain_drafter(few) is None
+    assert native_heads(few) is None
     assert len(draft(few, torch.ones(32), 7, Shape.chain(3)).tree) == 3
 
 
-def test_a_speculator_in_32_bits_has_no_drafter_in_c() -> None:
+def test_a_speculator_in_32_bits_has_no_heads_in_c() -> None:
     config = SpeculatorConfig(emb_dim=32, inner_dim=32, vocab_size=200, n_predict=3)
-    assert chain_drafter(Speculator(config)) is None
+    assert native_heads(Speculator(config)) is None

@@ -124,8 +124,6 @@ def test_limits_keep_each_nodes_probability(speculator: Speculator) -> None:
 
 def test_each_head_says_when_it_has_spoken(speculator: Speculator) -> None:
     ticks = itertools.count(10)
-    assert draft(speculator, STATE, 4, Shape.chain(3), clock=lambda: next(ticks)).ends == (
-        10,
-        11,
-        12,
-    )
+    drafted = draft(speculator, STATE, 4, Shape(3, (2, 1, 1), 2), clock=lambda: next(ticks))
+    assert drafted.ends == tuple(10 + depth for depth in drafted.tree.depths)
+    assert drafted.spoken == 3

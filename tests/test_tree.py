@@ -179,3 +179,10 @@ def test_the_output_is_the_targets_own_whatever_the_tree(
     )
     judged = {(d.position, d.candidate) for d in verdict.dropped}
     assert len(judged) == len(verdict.dropped) == len(tree) - verdict.accepted
+
+
+def test_judged_is_what_stands_behind_accepted_nodes() -> None:
+    tree = Tree((1, 2, 3, 4, 5), (ROOT, 0, ROOT, 1, 2))
+    assert tree.judged(()) == ((0, False), (2, False))
+    assert tree.judged((0, 1)) == ((0, True), (1, True), (2, False), (3, False))
+    assert tree.judged((2,)) == ((0, False), (2, True), (4, False))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -12,18 +10,10 @@ from amusd_viz import events as ev
 from amusd_viz.engine.orders import RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.models.choice import TokenChooser
-from amusd_viz.models.drafting import (
-    Drafted,
-    More,
-    Shape,
-    always,
-    draft,
-    limited,
-    sampling_scores,
-    tree_shape,
-)
+from amusd_viz.models.drafting import Drafted, draft, limited, sampling_scores, tree_shape
+from amusd_viz.models.growing import Growth, Torch, grow
 from amusd_viz.models.kernels import LanguageModel
-from amusd_viz.models.native.chain import chain_drafter
+from amusd_viz.models.native.heads import native_heads
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import Verdict, Window
 
@@ -49,8 +39,8 @@ class Heads:
         self.recorder = recorder
         sampling = order.settings.sampling
         plain = chooser.greedy and sampling.repetition_penalty == 1
-        self.in_c = chain_drafter(speculator) if plain else None
-        """Drafts chains faster, where it can."""
+        self.in_c = native_heads(speculator) if plain else None
+        """Faster, where they can be had."""
         self.shape = tree_shape(speculator, order.settings.lookahead, order.settings.candidates)
         self.state = torch.empty(0)
         """The target's hidden state from which the last committed token was chosen."""
@@ -69,59 +59,55 @@ class Heads:
         *,
         nodes: int,
         depth: int,
-        more: More = always,
+        growth: Growth | None = None,
     ) -> Drafted:
         """What follows ``committed`` and the ``given`` proposals of another drafter.
 
         Args:
             nodes: most proposals.
             depth: most of them in a row.
-            more: whether a chain goes on.
+            growth: how far a chain or tree grows; ``None``: a chain of all heads, or the best
+                candidates of a tree.
         """
-        shape, token = self.shape, committed[-1]
-        if shape.candidates == 1:
-            shape = Shape.chain(min(shape.heads, len(given) + depth))
-        how: dict[str, Any] = {"given": given, "more": more, "clock": self.recorder.now}
-        if shape.candidates == 1 and self.in_c:
-            drafted = self.in_c.draft(self.state, token, shape.heads, **how)
-        else:
-            prefix = [*self.order.prompt_ids, *committed, *given]
-            how["scores"] = sampling_scores(self.chooser, self.speculator, len(committed), prefix)
+        shape, token, ends = self.shape, committed[-1], self.order.end_tokens
+        prefix = [*self.order.prompt_ids, *committed, *given]
+        scores = sampling_scores(self.chooser, self.speculator, len(committed), prefix)
+        clock = self.recorder.now
+        if shape.candidates > 1 and growth is None:
+            how = {"given": given, "scores": scores, "clock": clock}
             drafted = draft(self.speculator, self.state, token, shape, **how)
-        return limited(drafted, nodes, depth, self.order.end_tokens)
+            return limited(drafted, nodes, depth, ends)
+        heads = self.in_c or Torch(self.speculator, scores)
+        room = {"nodes": nodes, "depth": depth, "given": given, "end_tokens": ends}
+        return grow(heads, self.state, token, shape, **room, growth=growth, clock=clock)
 
 
 def proposals(
     drafted: Drafted, start: int, branch: int, position: int, first: int = 0
 ) -> list[ev.Event]:
-    """What is recorded of a draft: every head in turn, and of each the main chain's token first.
+    """What is recorded of a draft: a head's tokens when it has spoken, the main chain's first.
 
     Args:
         position: of the first proposal.
         first: the number of the head that made it.
     """
-    by_depth: dict[int, list[int]] = defaultdict(list)
-    for index, node in enumerate(drafted.tree.nodes):
-        by_depth[node.depth].append(index)
     events: list[ev.Event] = []
-    for depth, indices in sorted(by_depth.items()):
-        for index in indices:
-            node = drafted.tree.nodes[index]
-            hangs = node.candidate > 0 and node.parent >= 0
-            end = drafted.ends[depth]
-            events.append(
-                ev.Proposed(
-                    start=start,
-                    end=end,
-                    drafter=DRAFTER,
-                    branch=branch,
-                    position=position + depth,
-                    token=node.token,
-                    probability=drafted.probabilities[index],
-                    head=first + depth,
-                    candidate=node.candidate,
-                    parent=drafted.tree.nodes[node.parent].candidate if hangs else None,
-                )
+    for index in sorted(range(len(drafted.tree)), key=drafted.ends.__getitem__):
+        node, end = drafted.tree.nodes[index], drafted.ends[index]
+        hangs = node.candidate > 0 and node.parent >= 0
+        events.append(
+            ev.Proposed(
+                start=start,
+                end=end,
+                drafter=DRAFTER,
+                branch=branch,
+                position=position + node.depth,
+                token=node.token,
+                probability=drafted.probabilities[index],
+                head=first + node.depth,
+                candidate=node.candidate,
+                parent=drafted.tree.nodes[node.parent].candidate if hangs else None,
             )
-            start = end
+        )
+        start = end
     return events

@@ -16,15 +16,14 @@ from amusd_viz.engine.heads import Heads, proposals
 from amusd_viz.engine.orders import Birth, RunOrder
 from amusd_viz.engine.recorder import Recorder
 from amusd_viz.engine.target_worker import TargetRun
-from amusd_viz.models.drafting import Drafted, always, limited
+from amusd_viz.models.drafting import Drafted
 from amusd_viz.models.kernels import LanguageModel
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import DraftSide, TakeTurns, Tree, Verdict, Window, look_up
-from amusd_viz.protocol.confident_chain import ConfidentChain
-from amusd_viz.protocol.payoff import Payoff
+from amusd_viz.protocol.confident_tree import ConfidentTree
 
-NOTHING = Drafted(Tree((), ()), (), ())
-"""What is drafted before a plain step."""
+NOTHING = Drafted(Tree((), ()), (), (), (), 0)
+"""What is drafted where there is no room."""
 
 
 class SpeculatorRun(TargetRun):
@@ -56,22 +55,16 @@ class SpeculatorRun(TargetRun):
             end_tokens=order.end_tokens,
             run_ahead=TakeTurns(self.most),
         )
-        self.length: ConfidentChain | None = None
-        """Says how long the next chain of the heads is; ``None`` where that is fixed."""
-        self.copied_length: ConfidentChain | None = None
-        """Says the same of what the text repeats; ``None`` for all of it."""
-        self.payoff: Payoff | None = None
-        """Says when a tree is left out; ``None`` never leaves it out."""
+        self.growth: ConfidentTree | None = None
+        """Says how far what the heads propose grows; ``None`` where that is fixed."""
+        self.copied: ConfidentTree | None = None
+        """Says how much is taken of what the text repeats; ``None`` for all of it."""
         if settings.policy == "adaptive":
             shape = self.heads.shape
+            most = self.most if shape.candidates > 1 else shape.heads
+            self.growth = self.learnt.setdefault(f"heads {shape}", ConfidentTree(most))
             if settings.prompt_lookup:
-                copies = ConfidentChain(self.most)
-                self.copied_length = self.learnt.setdefault("lookup", copies)
-            if settings.candidates == 1:
-                chain = ConfidentChain(shape.heads)
-                self.length = self.learnt.setdefault(f"chain {shape.heads}", chain)
-            else:
-                self.payoff = self.learnt.setdefault(f"tree {shape}", Payoff())
+                self.copied = self.learnt.setdefault("lookup", ConfidentTree(self.most))
 
     def _commit(self, verdict: Verdict) -> None:
         t = self.recorder.now()
@@ -92,17 +85,16 @@ class SpeculatorRun(TargetRun):
         self.recorder.add(stamp.verify_started(start, window))
         verdict = self._settle(start, window, self._logits(window))
         drafting, verifying = start - begun, self.recorder.now() - start
-        if length := self.copied_length if copied else self.length:
-            length.passed(
-                chances=drafted.probabilities,
-                spoken=len(drafted.ends),
+        if growth := self.copied if copied else self.growth:
+            judged = drafted.tree.judged(verdict.path or range(verdict.accepted))
+            growth.passed(
+                judged=((drafted.chances[node], right) for node, right in judged),
+                size=len(drafted.tree),
+                spoken=drafted.spoken,
                 accepted=verdict.accepted,
                 drafting=drafting,
                 verifying=verifying,
             )
-        if self.payoff and not copied:
-            tokens, proposed = len(verdict.tokens), len(drafted.tree)
-            self.payoff.passed(tokens=tokens, ns=drafting + verifying, proposals=proposed)
 
     def _look_up(self) -> tuple[int, ...]:
         """What followed where the text stood like this before; nothing where it did not."""
@@ -130,30 +122,24 @@ class SpeculatorRun(TargetRun):
         start = self.recorder.now()
         # The longer the past that agrees, the more is copied, and the surer it is.
         chances = (len(copied) / self.most,) * len(copied)
-        wanted = self.copied_length.choose(chances) if self.copied_length else len(copied)
+        growth = self.copied
+        wanted = growth.choose(growth.in_a_row(chances)) if growth else len(copied)
         depth = min(wanted, self.side.room)
         tree = Tree.chain(copied).limited(self.most, depth, self.order.end_tokens)
         made = [self.draft.propose(token) for token in tree.tokens]
         end = self.recorder.now()
         self.recorder.extend(stamp.looked_up(start, end, made))
-        return Drafted(tree, chances[: len(tree)], (end,) * len(tree))
+        known = chances[: len(tree)]
+        return Drafted(tree, known, known, (end,) * len(tree), len(tree))
 
     def _ask_heads(self) -> Drafted:
         """Lets the heads propose what fits and pays, tells the draft's side and records it."""
         start, depth = self.recorder.now(), min(self.heads.shape.heads, self.side.room)
-        if not depth or not self._worth_asking():
+        if not depth:
             return NOTHING
         committed, branch = self.side.committed, self.draft.branch
-        more = self.length.another if self.length else always
-        drafted = self.heads.propose(committed, nodes=self.most, depth=depth, more=more)
-        if self.length:
-            drafted = limited(drafted, self.most, self.length.choose(drafted.probabilities), ())
+        drafted = self.heads.propose(committed, nodes=self.most, depth=depth, growth=self.growth)
         for token in drafted.tree.main_chain:
             self.draft.propose(token)
         self.recorder.extend(proposals(drafted, start, branch, len(committed)))
         return drafted
-
-    def _worth_asking(self) -> bool:
-        if self.length:
-            return self.length.another(())
-        return self.payoff is None or self.payoff.worth_drafting()

@@ -106,7 +106,7 @@ def _serve(birth: Birth) -> None:
 def _speculator(birth: Birth, loaded: Any) -> Any:
     """The target's token/embedding speculator, on its device, tried on what it should know."""
     from amusd_viz.models.compact_speculator import card_of, open_speculator
-    from amusd_viz.models.native.chain import in_few_bits
+    from amusd_viz.models.native.heads import in_few_bits
     from amusd_viz.models.speculator_check import check_speculator
 
     assert birth.speculator is not None, "the session has no speculator"

@@ -1,9 +1,11 @@
-"""What a token/embedding speculator proposes: a chain, or a tree of candidates.
+"""What a token/embedding speculator proposes: a chain, or a tree of candidates as published.
 
 Each head offers its best tokens behind every beam; a candidate's score is the sum of the log-probabilities
-of its tokens, and the best ones are kept. Under seeded sampling the noise of the choice rule is added to
-every head's scores (see :mod:`amusd_viz.models.choice`), so a head proposes what the target would choose
-if it had the head's distribution.
+of its tokens, and the best ones are kept. :mod:`amusd_viz.models.growing` lets proposals grow instead.
+
+Under seeded sampling the noise of the choice rule is added to every head's scores (see
+:mod:`amusd_viz.models.choice`), so a head proposes what the target would choose if it had the head's
+distribution.
 """
 
 from __future__ import annotations
@@ -17,9 +19,6 @@ from amusd_viz.models.choice import TokenChooser, gumbel_noise
 from amusd_viz.models.speculator import Speculator
 from amusd_viz.protocol import Tree
 
-More = Callable[[Sequence[float]], bool]
-"""Whether one more head should speak, of the probabilities that those before it gave their tokens."""
-
 Scores = Callable[[torch.Tensor, int], torch.Tensor]
 """From logits ``(beams, words)`` and a head's number to the scores its tokens are ranked by."""
 
@@ -31,12 +30,21 @@ class Drafted:
     Attributes:
         tree: the proposals.
         probabilities: of each node, by its head.
-        ends: when each head had spoken, by the ``clock`` given.
+        chances: how sure its head was of each node: the same, or of what sampling makes of it.
+        ends: when the head of each node had spoken, by the ``clock`` given.
+        spoken: how often a head spoke.
     """
 
     tree: Tree
     probabilities: tuple[float, ...]
+    chances: tuple[float, ...]
     ends: tuple[int, ...]
+    spoken: int
+
+    def part(self, tree: Tree, nodes: Sequence[int]) -> Drafted:
+        """What is known of a smaller tree, which these nodes are in."""
+        kinds = (self.probabilities, self.chances, self.ends)
+        return Drafted(tree, *(tuple(of[node] for node in nodes) for of in kinds), self.spoken)
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,6 @@ def tree_shape(speculator: Speculator, heads: int, candidates: int) -> Shape:
     offered = config.top_k_tokens_per_head
     top_k = (*offered, *offered[-1:] * heads)[:heads]
     return Shape(heads, top_k, candidates, BEAMS_PER_CANDIDATE * candidates)
-
-
-def always(_probabilities: Sequence[float]) -> bool:
-    """One more head, whatever those before it said."""
-    return True
 
 
 def plain_scores(logits: torch.Tensor, _head: int) -> torch.Tensor:
@@ -129,7 +132,6 @@ def draft(
     *,
     given: Sequence[int] = (),
     scores: Scores = plain_scores,
-    more: More = always,
     clock: Callable[[], int] = lambda: 0,
 ) -> Drafted:
     """Proposes what follows ``token``, or ``given``.
@@ -140,7 +142,6 @@ def draft(
         shape: of the tree; its first heads only read the given tokens.
         given: what another drafter proposed behind ``token``; fewer than there are heads.
         scores: how tokens are ranked.
-        more: whether a chain goes on; a tree is drafted whole.
         clock: read when a head has spoken.
     """
     h = speculator.begin(state.to(next(speculator.parameters()))[None])
@@ -153,8 +154,6 @@ def draft(
         h = speculator.advance(head, h, last)
         last = torch.tensor([follows], device=h.device)
     for head in range(len(given), shape.heads):
-        if shape.candidates == 1 and not more(list(chances.values())):
-            break
         h = speculator.advance(head, h, last)
         logits = speculator.logits(head, h)
         final = head == shape.heads - 1
@@ -167,8 +166,13 @@ def draft(
         h, last = h[beams], ids
         ends.append(clock())
     tree = Tree.merge(paths)
-    nodes = (tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree)))
-    return Drafted(tree, tuple(chances[path] for path in nodes), tuple(ends))
+    found = tuple(chances[path] for path in _paths(tree))
+    return Drafted(tree, found, found, tuple(ends[depth] for depth in tree.depths), len(ends))
+
+
+def _paths(tree: Tree) -> list[tuple[int, ...]]:
+    """The tokens that lead to each node, its own included."""
+    return [tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree))]
 
 
 def _best(
@@ -192,11 +196,5 @@ def _probabilities(logits: torch.Tensor, beams: torch.Tensor, columns: torch.Ten
 def limited(drafted: Drafted, nodes: int, depth: int, end_tokens: Sequence[int]) -> Drafted:
     """The part that fits into a window; see :meth:`amusd_viz.protocol.tree.Tree.limited`."""
     tree = drafted.tree.limited(nodes, depth, end_tokens)
-    if drafted.tree.is_chain:
-        return Drafted(tree, drafted.probabilities[: len(tree)], drafted.ends)
-    of_path = {
-        tuple(drafted.tree.tokens[n] for n in drafted.tree.path(node)): p
-        for node, p in enumerate(drafted.probabilities)
-    }
-    paths = (tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree)))
-    return Drafted(tree, tuple(of_path[path] for path in paths), drafted.ends)
+    places = {path: node for node, path in enumerate(_paths(drafted.tree))}
+    return drafted.part(tree, [places[path] for path in _paths(tree)])

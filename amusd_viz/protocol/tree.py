@@ -148,6 +148,13 @@ class Tree:
         seen = [set(self.path(node)) for node in range(len(self))]
         return tuple(tuple(other in row for other in range(len(self))) for row in seen)
 
+    def judged(self, path: Collection[int]) -> tuple[tuple[int, bool], ...]:
+        """The nodes behind accepted ones, and whether each was accepted, where those of ``path`` were."""
+        kept = {ROOT, *path}
+        return tuple(
+            (node, node in kept) for node, parent in enumerate(self.parents) if parent in kept
+        )
+
     # -- smaller trees -----------------------------------------------------------------------
 
     def limited(self, nodes: int, depth: int, end_tokens: Collection[int] = ()) -> Tree:

@@ -57,10 +57,13 @@ void multiply_bytes(const int8_t *packed, const float *scales, int out, int in, 
     }
 }
 
-/* The column of the best word after a state, and its probability; logits and whole are room. */
-float best_word(const int8_t *head, const float *scales, int in, int words, const float *state,
-                float *logits, int16_t *whole, int32_t *best) {
+/* The columns of the `most` best words after a state, best first, and their probabilities; logits and
+ * whole are room. */
+void best_words(const int8_t *head, const float *scales, int in, int words, const float *state,
+                int most, float *logits, int16_t *whole, int32_t *best, float *probabilities) {
     const int out = (words + TOGETHER - 1) / TOGETHER * TOGETHER;
     multiply_bytes(head, scales, out, in, 1, state, logits, whole);
-    return (float)(1 / likeliest(logits, words, 1, best));
+    const double total = likeliest(logits, words, most, best);
+    for (int i = 0; i < most; i++)
+        probabilities[i] = (float)(expf(logits[best[i]] - logits[best[0]]) / total);
 }

@@ -1,4 +1,4 @@
-"""A chain is as long as pays: by how sure heads are, and by what a pass over more rows costs."""
+"""As much is proposed as pays: by how sure heads are, and by what a pass over more rows costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from amusd_viz.protocol.confident_chain import LONGEST_PAUSE, TRIAL, ConfidentChain
+from amusd_viz.protocol.confident_tree import LONGEST_PAUSE, TRIAL, ConfidentTree
 
 HEAD = 20
 """Of one head, where a plain pass takes 1000."""
@@ -36,7 +36,7 @@ def play(
     Args:
         fixed: judges so many proposals in every step instead of those that the chain chooses.
     """
-    draw, chain = random.Random(0), ConfidentChain(len(costs) - 1)
+    draw, chain = random.Random(0), ConfidentTree(len(costs) - 1)
     tokens, time, judged = 0, 0, []
     for step in range(steps):
         drawn = [sure(draw) for _ in costs[1:]]
@@ -47,12 +47,16 @@ def play(
             said = [s for s, _ in drawn[:fixed]]
             chosen = len(said)
         else:
-            while chain.another(said):
+            guesses = chain.in_a_row(said)
+            while chain.another(len(said), guesses[-1].reach if said else 1.0):
                 said.append(drawn[len(said)][0])
-            chosen = chain.choose(said)
+                guesses = chain.in_a_row(said)
+            chosen = chain.choose(guesses)
         accepted = next((i for i in range(chosen) if lots[i] >= drawn[i][1]), chosen)
         took = {"drafting": HEAD * len(said), "verifying": int(costs[chosen] * noise)}
-        chain.passed(chances=said[:chosen], spoken=len(said), accepted=accepted, **took)
+        seen = [(said[i], i < accepted) for i in range(min(chosen, accepted + 1))]
+        counts = {"size": chosen, "spoken": len(said), "accepted": accepted}
+        chain.passed(judged=seen, **counts, **took)
         if step >= steps // 2:
             tokens, time = tokens + accepted + 1, time + sum(took.values())
             judged.append(chosen)
@@ -101,17 +105,34 @@ def test_heads_that_are_never_right_are_left_alone_and_tried_again() -> None:
 
 
 def test_it_begins_with_all_heads_and_compares_with_a_plain_step() -> None:
-    chain = ConfidentChain(2)
+    chain = ConfidentTree(2)
+    unsure = chain.in_a_row((0.01, 0.01))
+    took = {"accepted": 2, "drafting": 2 * HEAD, "verifying": 1100}
     for _ in range(TRIAL):
-        assert chain.another(())
-        assert chain.another((0.01,))
-        assert not chain.another((0.01, 0.01))
-        assert chain.choose((0.01, 0.01)) == 2
-        chain.passed(chances=(0.01, 0.01), spoken=2, accepted=2, drafting=2 * HEAD, verifying=1100)
-    assert not chain.another(())
-    assert chain.choose(()) == 0
-    chain.passed(chances=(), spoken=0, accepted=0, drafting=0, verifying=1000)
-    assert chain.another(())
+        assert chain.another(0)
+        assert chain.another(1, unsure[0].reach)
+        assert not chain.another(2, unsure[1].reach)
+        assert chain.choose(unsure) == 2
+        chain.passed(judged=[(0.01, True)] * 2, size=2, spoken=2, **took)
+    assert not chain.another(0)
+    assert chain.choose([]) == 0
+    chain.passed(judged=(), size=0, spoken=0, accepted=0, drafting=0, verifying=1000)
+    assert chain.another(0)
+
+
+def test_of_a_tree_those_are_judged_that_are_worth_a_row_each() -> None:
+    """Two tokens are likely behind the last one, and what follows the less likely is hardly reached."""
+    tree = ConfidentTree(3)
+    first, second = tree.behind(1.0, 0.52), tree.behind(1.0, 0.42)
+    third = tree.behind(second.reach, 0.12)
+    for step in range(60):
+        count = tree.choose([first, second, third])
+        right = [step % 2 == 0, step % 2 == 1]
+        judged = list(zip((0.52, 0.42), right, strict=True))[:count]
+        accepted = int(any(right[:count]))
+        took = {"drafting": HEAD, "verifying": 1000 + 100 * count}
+        tree.passed(judged=judged, size=count, spoken=int(count > 0), accepted=accepted, **took)
+    assert count == 2
 
 
 def test_a_text_that_becomes_easier_is_noticed() -> None:

@@ -1,26 +1,23 @@
-"""A chain of a speculator's best tokens, drafted in C: between two passes of a target on a CPU every
-call into torch costs as much as the arithmetic of a head."""
+"""A speculator's heads in C, one at a time: between two passes of a target on a CPU every call into torch
+costs as much as the arithmetic of a head."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import nn
 
-from amusd_viz.models.drafting import Drafted, More, always
+from amusd_viz.models.growing import Offer
 from amusd_viz.models.listed_embedding import ListedEmbedding
 from amusd_viz.models.native.arena import Arena
 from amusd_viz.models.native.bytes import WIDEST, BytesLinear
 from amusd_viz.models.native.halves import HalvesLinear
 from amusd_viz.models.native.library import library
 from amusd_viz.models.speculator import EPSILON, Speculator
-from amusd_viz.protocol import Tree
 
 
-class ChainDrafter:
-    """Drafts greedy chains as :func:`~amusd_viz.models.drafting.draft` does, up to rounding.
+class NativeHeads:
+    """What :class:`amusd_viz.models.growing.Torch` does with plain scores, up to rounding.
 
     Args:
         speculator: with layers in few bits; see :func:`in_few_bits`.
@@ -29,7 +26,7 @@ class ChainDrafter:
     def __init__(self, speculator: Speculator) -> None:
         found = library()
         assert found is not None, "layers in few bits need the compiled library"
-        self._next_state, self._best_word = found.next_state, found.best_word
+        self._next_state, self._best_words = found.next_state, found.best_words
         self.config = speculator.config
         self._proj, self._head = list(speculator.proj), list(speculator.head)
         self._rows = [TokenRows(embedding) for embedding in speculator.emb]
@@ -37,42 +34,13 @@ class ChainDrafter:
             [part.detach().float().numpy() for part in (layer.weight, layer.bias)]
             for layer in speculator.ln
         ]
-        # Columns behind a state stay zero; the target's is wider and has a place of its own.
+        # Columns behind a state stay zero.
         self._begun = np.zeros(self._proj[0].width, dtype=np.float32)
-        self._states = np.zeros((2, self._head[0].width), dtype=np.float32)
         self._logits = np.empty(self._head[0].rows, dtype=np.float32)
-        self._best = np.empty(1, dtype=np.int32)
 
-    @torch.inference_mode()
-    def draft(
-        self,
-        state: torch.Tensor,
-        token: int,
-        heads: int,
-        *,
-        given: Sequence[int] = (),
-        more: More = always,
-        clock: Callable[[], int] = lambda: 0,
-    ) -> Drafted:
-        """Proposes what follows ``token``, or ``given``; arguments as of ``drafting.draft``."""
-        now = self._begin(state.float().numpy())
-        drafted: list[int] = []
-        chances: list[float] = []
-        ends: list[int] = []
-        for head in range(heads):
-            if head >= len(given) and not more(chances):
-                break
-            now = self._advance(head, now, given[head - 1] if 0 < head <= len(given) else token)
-            if head < len(given):
-                continue
-            token, chance = self._speak(head, now)
-            drafted.append(token)
-            chances.append(round(chance, 5))
-            ends.append(clock())
-        return Drafted(Tree.chain(drafted), tuple(chances), tuple(ends))
-
-    def _begin(self, state: np.ndarray) -> np.ndarray:
-        """See :meth:`~amusd_viz.models.speculator.Speculator.begin`."""
+    def begin(self, state: torch.Tensor) -> np.ndarray:
+        """Valid until another begins."""
+        state = state.float().numpy()
         begun = self._begun[: len(state)]
         if self.config.scale_input:
             parts = state.reshape(-1, self.config.target_width)
@@ -82,10 +50,11 @@ class ChainDrafter:
             begun[:] = state
         return self._begun
 
-    def _advance(self, head: int, now: np.ndarray, token: int) -> np.ndarray:
+    def advance(self, head: int, now: np.ndarray, token: int) -> np.ndarray:
+        """What a head knows behind a state and a token."""
         copy, tied = self._copy(head), self.config.tie_weights
         layer, (gain, shift) = self._proj[min(head, 1) if tied else head], self._norms[copy]
-        then = self._states[head % 2]
+        then = np.zeros(self._head[copy].width, dtype=np.float32)
         self._next_state(
             *(layer.packed.data_ptr(), layer.width, len(gain), _at(now)),
             *(self._rows[copy].address(token), self.config.token_weight),
@@ -93,14 +62,19 @@ class ChainDrafter:
         )
         return then
 
-    def _speak(self, head: int, now: np.ndarray) -> tuple[int, float]:
+    def offers(self, head: int, now: np.ndarray, most: int) -> list[Offer]:
+        """A head's best tokens, best first."""
         layer, listed = self._head[self._copy(head)], self.config.short_list
-        chance = self._best_word(
+        most = min(most, self.config.words)
+        columns, chances = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+        self._best_words(
             *(layer.packed.data_ptr(), layer.scales.data_ptr(), layer.width, self.config.words),
-            *(_at(now), _at(self._logits), layer.room.data_ptr(), _at(self._best)),
+            *(_at(now), most, _at(self._logits), layer.room.data_ptr(), _at(columns), _at(chances)),
         )
-        column = int(self._best[0])
-        return (listed[column] if listed else column), chance
+        return [
+            Offer(listed[column] if listed else column, round(chance, 5), chance)
+            for column, chance in zip(columns.tolist(), chances.tolist(), strict=True)
+        ]
 
     def _copy(self, head: int) -> int:
         return 0 if self.config.tie_weights else head
@@ -134,10 +108,10 @@ def _at(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def chain_drafter(speculator: Speculator) -> ChainDrafter | None:
-    """A drafter in C, where the speculator has been prepared for it."""
+def native_heads(speculator: Speculator) -> NativeHeads | None:
+    """Its heads in C, where the speculator has been prepared for it."""
     ready = all(isinstance(layer, BytesLinear) for layer in speculator.head)
-    return ChainDrafter(speculator) if ready else None
+    return NativeHeads(speculator) if ready else None
 
 
 def in_few_bits(speculator: Speculator) -> Speculator:
