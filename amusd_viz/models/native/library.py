@@ -145,12 +145,8 @@ def library() -> ctypes.CDLL | None:
     loaded.multiply_bytes.restype = None
     loaded.multiply_bytes.argtypes = [*[_pointer] * 2, *[ctypes.c_int] * 3, *[_pointer] * 3]
     loaded.best_words.restype = None
-    loaded.best_words.argtypes = [
-        *[_pointer] * 2,
-        *([ctypes.c_int] * 2),
-        *(_pointer, ctypes.c_int),
-        *[_pointer] * 4,
-    ]
+    of_words = [_pointer, _pointer, _int, _int]
+    loaded.best_words.argtypes = [*of_words, _pointer, _int, *[_pointer] * 4]
     loaded.move_slot.restype = None
     loaded.move_slot.argtypes = [ctypes.POINTER(Model), ctypes.c_int, ctypes.c_int]
     return loaded
