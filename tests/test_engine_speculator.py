@@ -81,6 +81,7 @@ def test_events_say_which_head_and_candidate_proposed(
         pytest.fail("no other candidate than the first was ever accepted")
     proposed = run.trace.of(ev.Proposed)
     assert {p.drafter for p in proposed} == {"speculator"}
+    assert run.header.policy == ("tree(4)" if policy == "paper" else "tree, adaptive")
     heads = {p.head for p in proposed}
     assert heads == {0, 1, 2, 3} if policy == "paper" else {0, 1} <= heads <= {0, 1, 2, 3}
     assert any(p.candidate and p.parent is not None for p in proposed)

@@ -49,7 +49,8 @@ class RunSettings:
             later runs of a session.
         lookahead: proposals a round (synchronous; of a speculator: how many heads speak).
         candidates: how many candidates of the speculator are judged at once; 1 is a chain, which is
-            all that steps in beside a draft.
+            all that steps in beside a draft. With ``"adaptive"`` more than one is a tree that grows
+            where it is likeliest to be right, as far as that pays.
         prompt_lookup: a speculator's heads are not asked where the text repeats itself; what followed
             there before is proposed instead, as far as a pass can judge (without a draft model only).
         run_ahead: how far past the last committed token the draft may go (both AMUSDs).
@@ -123,9 +124,11 @@ class RunSettings:
         if self.method == "synchronous":
             return Fixed(self.lookahead, f"lookahead({self.lookahead})")
         if self.method == "speculator":
-            name = f"tree({self.candidates})" if self.candidates > 1 else "chain"
+            adaptive = self.policy == "adaptive"
+            tree = "tree" if adaptive else f"tree({self.candidates})"
+            name = tree if self.candidates > 1 else "chain"
             name += ", prompt lookup" * self.prompt_lookup
-            name += ", adaptive" * (self.policy == "adaptive")
+            name += ", adaptive" * adaptive
             return Fixed(0, name)
         return window_policy(self.policy)
 
