@@ -9,33 +9,17 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from peaked_speculator import STATE, WORDS, peaked_speculator, reach
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.choice import TokenChooser, gumbel_noise
 from amusd_viz.models.drafting import Shape, draft, limited, sampling_scores
-from amusd_viz.models.speculator import Speculator, SpeculatorConfig, with_short_list
-
-WORDS = 11
+from amusd_viz.models.speculator import Speculator, with_short_list
 
 
 @pytest.fixture
 def speculator() -> Speculator:
-    config = SpeculatorConfig(
-        emb_dim=6, inner_dim=8, vocab_size=WORDS, n_predict=3, tie_weights=True, scale_input=True
-    )
-    made = Speculator(config).initialise(torch.Generator().manual_seed(5)).requires_grad_(False)
-    made.head[0].weight.mul_(3)  # Peaked, so that no two candidates tie.
-    return made.eval()
-
-
-STATE = torch.tensor([0.3, -1.0, 2.0, 0.5, -0.2, 1.1])
-
-
-def log_probability(speculator: Speculator, token: int, path: tuple[int, ...]) -> float:
-    """Of a path, by the teacher-forced pass."""
-    given = torch.tensor([token, *path[:-1]])
-    logits = speculator(STATE, given).log_softmax(-1)
-    return sum(float(logits[i, t]) for i, t in enumerate(path))
+    return peaked_speculator()
 
 
 def test_a_chain_takes_every_heads_best(speculator: Speculator) -> None:
@@ -52,7 +36,7 @@ def test_the_best_candidates_of_all(speculator: Speculator, kept: int) -> None:
     shape = Shape(3, (WORDS,) * 3, kept)
     tree = draft(speculator, STATE, 4, shape).tree
     everything = itertools.product(range(WORDS), repeat=3)
-    ranked = sorted(everything, key=lambda p: -log_probability(speculator, 4, p))
+    ranked = sorted(everything, key=lambda p: -reach(speculator, 4, p))
     leaves = [n for n in range(len(tree)) if not tree.has_children(n)]
     found = {tuple(tree.tokens[n] for n in tree.path(leaf)) for leaf in leaves}
     assert found == set(ranked[:kept])
@@ -116,10 +100,8 @@ def test_limits_keep_each_nodes_probability(speculator: Speculator) -> None:
     assert len(part.tree) == len(part.probabilities) <= 6
     for node in range(len(part.tree)):
         path = tuple(part.tree.tokens[n] for n in part.tree.path(node))
-        last = log_probability(speculator, 4, path) - (
-            log_probability(speculator, 4, path[:-1]) if path[:-1] else 0
-        )
-        assert part.probabilities[node] == pytest.approx(torch.tensor(last).exp().item(), abs=1e-4)
+        last = reach(speculator, 4, path) / reach(speculator, 4, path[:-1])
+        assert part.probabilities[node] == pytest.approx(last, abs=1e-4)
 
 
 def test_each_head_says_when_it_has_spoken(speculator: Speculator) -> None:

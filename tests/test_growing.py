@@ -9,41 +9,26 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from peaked_speculator import STATE, WORDS, peaked_speculator, reach
 
 from amusd_viz.events import Sampling
 from amusd_viz.models.choice import TokenChooser
 from amusd_viz.models.drafting import Drafted, Shape, draft, sampling_scores
 from amusd_viz.models.growing import Growth, Torch, Unlimited, grow
-from amusd_viz.models.speculator import Speculator, SpeculatorConfig
+from amusd_viz.models.speculator import Speculator
 
-WORDS = 11
-STATE = torch.tensor([0.3, -1.0, 2.0, 0.5, -0.2, 1.1])
 ALL = Shape(3, (WORDS,) * 3, 5)
 """Every head offers every word."""
 
 
 @pytest.fixture
 def speculator() -> Speculator:
-    config = SpeculatorConfig(
-        emb_dim=6, inner_dim=8, vocab_size=WORDS, n_predict=3, tie_weights=True, scale_input=True
-    )
-    made = Speculator(config).initialise(torch.Generator().manual_seed(5)).requires_grad_(False)
-    made.head[0].weight.mul_(3)  # Peaked, so that no two paths tie.
-    return made.eval()
+    return peaked_speculator()
 
 
 def paths(drafted: Drafted) -> list[tuple[int, ...]]:
     tree = drafted.tree
     return [tuple(tree.tokens[n] for n in tree.path(node)) for node in range(len(tree))]
-
-
-def reach(speculator: Speculator, token: int, path: tuple[int, ...]) -> float:
-    """The probability of a path, by the teacher-forced pass."""
-    logits = speculator(STATE, torch.tensor([token, *path[:-1]])).softmax(-1)
-    product = 1.0
-    for place, word in enumerate(path):
-        product *= float(logits[place, word])
-    return product
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 5, 9, 20])
