@@ -39,8 +39,14 @@ def _methods(report: Report) -> Table:
     for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, method in report.methods.items():
-        table.add_row(Text(name), *map(Text, _figures(method)))
+        table.add_row(Text(_broken(name, 28)), *map(Text, _figures(method)))
     return table
+
+
+def _broken(name: str, room: int) -> str:
+    """On two lines if it is longer than ``room``: broken before a policy or what it is compared with."""
+    at = max(name.rfind(":"), name.rfind("/"))
+    return name if len(name) <= room or at < 0 else f"{name[:at]}\n  {name[at:]}"
 
 
 def _figures(method: MethodReport) -> tuple[str, ...]:
@@ -66,7 +72,8 @@ def _ratios(report: Report) -> Table:
     for name, ratio in report.ratios.items():
         if not name.startswith(("autoregressive", "assisted")):
             interval = f"{ratio.low:.2f}-{ratio.high:.2f}"
-            table.add_row(Text(name), f"{ratio.median:.2f}", interval, f"{ratio.least:.2f}")
+            told = Text(_broken(name, 52))
+            table.add_row(told, f"{ratio.median:.2f}", interval, f"{ratio.least:.2f}")
     return table
 
 
